@@ -28,6 +28,7 @@ from independent.link import ServerError
 
 RETRY_SECONDS = 1
 HOLD_MS = 5000  # for which the server may hold its answer; the link waits for 30 s
+TAKES_SALT = 128  # of the features in Hello
 
 
 class Refused(Exception):
@@ -60,7 +61,7 @@ class Round:
     def __init__(self, task):
         self.task = task
         self.model = b""
-        self.nonce = self.update = None
+        self.nonce = self.trained = self.salt = self.update = None
 
     def is_for(self, task):
         return all(self.task[name] == task[name] for name in ("job", "round", "attempt"))
@@ -69,8 +70,9 @@ class Round:
 class Device:
     """The loop of section 4 of the page."""
 
-    def __init__(self, name, secret, samples, allow_no_privacy=False):
+    def __init__(self, name, secret, samples, allow_no_privacy=False, features=TAKES_SALT):
         self.name, self.secret, self.samples = name, secret, samples
+        self.features = features
         self.inputs = len(samples[0][0]) - 1
         self.model_size = 4 * training.CLASSES * (self.inputs + 1)
         self.allow_no_privacy = allow_no_privacy
@@ -97,7 +99,7 @@ class Device:
         """Says Hello and does what the server wants. False: the job is over."""
         hello = {"version": 1, "device": self.name, "max_frame": MAX_FRAME,
                  "model_digest": lrq.model_digest(self.inputs, training.CLASSES),
-                 "receipt": self.receipt, "hold_ms": HOLD_MS}
+                 "receipt": self.receipt, "features": self.features, "hold_ms": HOLD_MS}
         try:
             name, reply = link.ask("hello", hello, "wait", "train", "done")
             if name == "train":
@@ -124,7 +126,7 @@ class Device:
         if not (self.round and self.round.is_for(task)):
             self.round = Round(task)
         self.download(link)
-        if not self.round.update:
+        if not self.round.trained:
             self.train()
         self.upload(link)
         self.round = None
@@ -133,8 +135,22 @@ class Device:
     def train(self):
         task, model = self.round.task, self.round.model
         self.round.nonce = os.urandom(16)
-        key = lrq.round_key(self.secret, self.name, task, self.round.nonce)
-        update, was_clipped = training.train(model, self.samples, task)
+        self.round.trained = training.train(model, self.samples, task)
+
+    def take_salt(self, salt):
+        """Encodes the update, under one key: a second salt is refused."""
+        if self.round.salt not in (None, salt):
+            raise Refused("the server gave another salt")
+        if salt and not self.features:
+            raise Refused("the server gave a salt to a device that takes none")
+        self.round.salt = salt
+        if not self.round.update:
+            self.encode()
+
+    def encode(self):
+        task, model = self.round.task, self.round.model
+        key = lrq.round_key(self.secret, self.name, task, self.round.nonce, self.round.salt)
+        update, was_clipped = self.round.trained
         if task["coding"] == 2:
             self.round.update = training.as_floats(update, task["clip_l2"])
         else:
@@ -156,12 +172,15 @@ class Device:
             self.round.model += more
 
     def upload(self, link):
-        task, update = self.round.task, self.round.update
+        task = self.round.task
         begin = {name: task[name] for name in ("job", "round", "attempt", "coding", "clip_bit")}
         begin["nonce"] = self.round.nonce
         # What stands around the bytes, four tags, two lengths, the offset and `last`: 16.
         step = (min(MAX_FRAME, task["max_frame"]) - 16) // 4 * 4
         _, ack = link.ask("update_begin", begin, "ack")
+        if not ack["complete"]:
+            self.take_salt(ack["salt"])
+        update = self.round.update
         while not ack["complete"]:
             offset = ack["offset"]
             if offset >= len(update):
@@ -194,6 +213,8 @@ def parse_options():
                         help="seconds without a server before giving up; 0: never")
     parser.add_argument("--allow-no-privacy", action="store_true",
                         help="also take jobs without Gaussian dither")
+    parser.add_argument("--features", type=int, default=TAKES_SALT,
+                        help="of Hello; 0: as devices before 0.2.0")
     options = parser.parse_args()
     if not options.check and not all((options.key, options.data, options.labels, options.samples)):
         parser.error("--key, --data, --labels and --samples are needed")
@@ -210,7 +231,7 @@ def main():
         first, count = (int(part) for part in options.samples.split(":"))
         samples = training.read_samples(options.data, options.labels, first, count)
         host, _, port = options.server.rpartition(":")
-        device = Device(name, secret, samples, options.allow_no_privacy)
+        device = Device(name, secret, samples, options.allow_no_privacy, options.features)
         device.run((host, int(port)), options.give_up)
         if options.released:
             pathlib.Path(options.released).write_bytes(device.released)

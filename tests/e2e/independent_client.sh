@@ -4,8 +4,8 @@
 # takes part in real jobs:
 # - it recomputes the pages' numbers;
 # - with two devices of Sotto's own it is the cohort of three rounds, and all three report;
-# - as the whole cohort of two rounds it foretells the released model, under each code: the server
-#   takes the same noisy integers out of its updates as it put in.
+# - as the whole cohort of two rounds it foretells the released model, under each code, with a salt of the
+#   server and without: the server takes the same noisy integers out of its updates as it put in.
 # Skipped, 77, where python3-cryptography or OpenSSL 3 is not installed.
 set -euo pipefail
 source_dir="$1" work="$2" bin="$3"
@@ -60,7 +60,7 @@ END
 
 "${python[@]}" "${client}" --check
 
-serve mixed 3 --rounds 3
+serve mixed 3 --rounds 3 --require-salt
 options=(--server "127.0.0.1:${port}" --data images --labels labels --give-up 60)
 "${bin}/sotto-client" "${options[@]}" --key mixed/mixed-000000.key --samples 0:20 > 0.txt 2>&1 &
 first=$!
@@ -77,13 +77,14 @@ cat mixed.txt 2.txt
 grep -q 'all 3 rounds of the plan are released' mixed.txt || fail "the job is not done"
 [[ "$(grep -c 'reported' 2.txt)" == 3 ]] || fail "the independent client missed a round"
 
-# foretell NAME OPTION...: the released model is the one foretold by its only device.
+# foretell NAME FEATURES OPTION...: the released model is the one foretold by its only device, which says
+# that it has these features.
 foretell() {
-  local name="$1"
-  shift
+  local name="$1" features="$2"
+  shift 2
   serve "${name}" 1 --rounds 2 --delta 0.1 --model-out "${name}.f32" "$@"
   "${python[@]}" "${client}" --server "127.0.0.1:${port}" --data images --labels labels \
-    --give-up 60 --key "${name}/${name}-000000.key" --samples 0:60 \
+    --give-up 60 --features "${features}" --key "${name}/${name}-000000.key" --samples 0:60 \
     --released "${name}.foretold" > "${name}-device.txt" 2>&1 || fail "the device of ${name}"
   wait "${server}" || fail "the server ${name}"
   # The server adds in another order and precision, so the last bits of a float32 may differ. The
@@ -102,10 +103,10 @@ assert max(errors) < 2e-6
 END
 }
 
-foretell range
-foretell fixed --coding fixed --padding 0
+foretell range 128 --require-salt
+foretell fixed 0 --coding fixed --padding 0
 # The update has one coordinate more, and the second round another bound and noise than the first.
-foretell adaptive --adaptive-clip --clip 0.1
+foretell adaptive 128 --adaptive-clip --clip 0.1
 next="$(sed -n 's|.*round 1/2 released.*clip 0.1, next \([0-9.]*\):.*|\1|p' adaptive.txt)"
 [[ -n "${next}" && "${next}" != 0.1 ]] || fail "the bound has not moved"
 grep -q "round 2/2 released.*clip ${next}, next" adaptive.txt || fail "round 2 had another bound"

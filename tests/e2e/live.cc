@@ -342,7 +342,7 @@ Reply Caller::Ask(const Request& request) {
   return status == Status::kOk ? reply : Reply();
 }
 
-Status Caller::SendHello(ByteSpan receipt, uint32_t hold_ms) {
+Status Caller::SendHello(ByteSpan receipt, uint32_t hold_ms, uint32_t features) {
   uint8_t digest[kSha256Size] = {};
   EXPECT_EQ(ModelDigest(*FindModel("softmax-784-10"), digest), Status::kOk);
   Request request;
@@ -352,12 +352,13 @@ Status Caller::SendHello(ByteSpan receipt, uint32_t hold_ms) {
   request.max_frame = 4096;
   request.receipt = receipt;
   request.hold_ms = hold_ms;
+  request.abilities.features = features;
   return Send(request);
 }
 
-Reply Caller::Hello(ByteSpan receipt, uint32_t hold_ms) {
+Reply Caller::Hello(ByteSpan receipt, uint32_t hold_ms, uint32_t features) {
   Reply reply;
-  Status status = SendHello(receipt, hold_ms);
+  Status status = SendHello(receipt, hold_ms, features);
   if (status == Status::kOk) status = Receive(&reply);
   return status == Status::kOk ? reply : Reply();
 }

@@ -125,8 +125,8 @@ class Caller {
   // Send() and Receive(); an Error of code kUnknown if the link was lost.
   Reply Ask(const Request& request);
   // receipt: of an earlier task; valid during the call
-  Reply Hello(ByteSpan receipt = {}, uint32_t hold_ms = 0);
-  Status SendHello(ByteSpan receipt = {}, uint32_t hold_ms = 0);
+  Reply Hello(ByteSpan receipt = {}, uint32_t hold_ms = 0, uint32_t features = 0);
+  Status SendHello(ByteSpan receipt = {}, uint32_t hold_ms = 0, uint32_t features = 0);
   // True if the server closes the connection within that time.
   bool IsClosedWithin(int timeout_ms);
   posix::TcpStream& stream() { return stream_; }

@@ -192,6 +192,24 @@ TEST_F(LiveProtocolTest, TheSameUpdateAgainIsAcknowledgedAndAnotherOneIsAConflic
   EXPECT_TRUE(IsError(caller->Ask(Caller::Begin(task, kOtherNonce)), ErrorCode::kConflict));
 }
 
+// It may ask in as many sessions as it likes.
+// SECURITY.md S31.
+TEST_F(LiveProtocolTest, ADeviceGetsOneSaltInAnAttemptAndNoOtherForAnotherNonce) {
+  TrainTask task;
+  std::unique_ptr<Caller> caller = Drawn(&task);
+  ASSERT_EQ(caller->Hello({}, 0, kFeatureSalt).kind, Reply::Kind::kTrain);
+  const Reply first = caller->Ask(Caller::Begin(task, kNonce));
+  ASSERT_TRUE(first.salt.is_there);
+  const posix::DeviceKey& key = caller->key();
+  caller = std::make_unique<Caller>(server_.port, key);
+  ASSERT_EQ(caller->Connect(), Status::kOk);
+  ASSERT_EQ(caller->Hello({}, 0, kFeatureSalt).kind, Reply::Kind::kTrain);
+  EXPECT_EQ(ToHex(caller->Ask(Caller::Begin(task, kNonce)).salt.bytes), ToHex(first.salt.bytes));
+  EXPECT_TRUE(IsError(caller->Ask(Caller::Begin(task, kOtherNonce)), ErrorCode::kConflict));
+  EXPECT_EQ(caller->Hello({}, 0, kFeatureSalt).kind, Reply::Kind::kWait);
+  EXPECT_TRUE(IsError(caller->Ask(Caller::Begin(task, kNonce)), ErrorCode::kMalformed));
+}
+
 // Random codes of the right length are all possible with probability below 1e-8: a cell leaves
 // part of the code's range empty, and there are 7,850 of them. Seed 1.
 // SECURITY.md S14.

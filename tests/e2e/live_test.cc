@@ -51,6 +51,32 @@ TEST(LiveTest, AClientWithoutMomentumNeverTrainsInAJobWithItAndTheOthersDo) {
   }
 }
 
+// The first device is an old one. All are drawn.
+// SECURITY.md S31.
+TEST(LiveTest, AJobThatRequiresTheSaltIsForClientsThatMixItIn) {
+  Site site(3);
+  Server server = site.Serve({"--cohort", "3", "--rounds", "1", "--noise-multiplier", "1",
+                              "--require-salt", "--json", site.Path("serve.json")});
+  EXPECT_TRUE(Says(ReadFile(server.log), "the salt of newer programs"));
+  ASSERT_TRUE(server.WaitForDraw()) << ReadFile(server.log);
+  Caller old(server.port, site.key(0));
+  ASSERT_EQ(old.Connect(), Status::kOk);
+  EXPECT_EQ(old.Hello().kind, Reply::Kind::kWait);
+  std::vector<Process> clients;
+  for (size_t device = 1; device < 3; ++device) {
+    clients.push_back(site.Client(device, server.port));
+  }
+  ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  for (Process& client : clients) EXPECT_EQ(client.Wait(), 0);
+  EXPECT_TRUE(Says(ReadFile(server.log),
+                   "1 device without the salt of newer programs (1 drawn; a "
+                   "job without --require-salt suits them)"))
+      << ReadFile(server.log);
+  const Json results = Json::parse(ReadFile(site.Path("serve.json")));
+  EXPECT_EQ(results["job"]["require_salt"], true);
+  EXPECT_EQ(results["operator"]["attempts"][0]["reported"], 2);
+}
+
 // Both devices have trained, and could not report in time: nobody received.
 TEST(LiveTest, AServerThatSleptPastADeadlineTakesTheReportsAfterIt) {
   Site site(2);

@@ -56,7 +56,8 @@ inline std::string Reason(ErrorCode code) {
     case ErrorCode::kTooLarge:
       return "the server does not understand what this device sent";
     case ErrorCode::kConflict:
-      return "the server holds another update of this device already";
+      return "this device has announced another update in this round, before a restart perhaps; it "
+             "takes part again in the next round for which it is drawn";
     case ErrorCode::kBusy:
       return "the server is busy";
     default:

@@ -18,7 +18,8 @@
 // A round has four parts:
 //   1. Hello, repeated until the server has work.
 //   2. Download of the model into the caller's buffer.
-//   3. A local round (local_round.h): training and encoding.
+//   3. A local round (local_round.h): training. The encoding begins once the server has answered
+//      UpdateBegin, since its salt is part of the key.
 //   4. Upload. The update stays in memory until the server has acknowledged all of it. A resumed
 //      upload repeats the same bytes.
 // The caller owns the memory: two vectors of the model's size, a third one for tasks with momentum,

@@ -13,6 +13,7 @@ constexpr char kTls[] = "sotto psk";             // pre-shared key of TLS
 constexpr char kHello[] = "sotto hello 1";       // from that key: handle in a ClientHello's token
 constexpr char kHelloProof[] = "sotto hello 2";  // and the token's proof
 constexpr char kRound[] = "sotto lrq 1";         // dither of one update
+constexpr char kRoundSalted[] = "sotto lrq 2";   // the same with the server's salt
 constexpr char kOrder[] = "sotto order 1";       // order of a training's samples; random steps
 constexpr char kEntropy[] = "sotto entropy";  // seeded runs: nonce and private noise of one attempt
 
@@ -26,6 +27,7 @@ constexpr char kZero[] = "sotto zero";                 // dither of a zero updat
 constexpr char kZeroPrivate[] = "sotto zero private";  // its private noise
 constexpr char kDevice[] = "sotto device";             // secret of a seeded device
 constexpr char kPartition[] = "sotto partition";       // samples that a seeded device holds
+constexpr char kSalt[] = "sotto salt";                 // salts for the keys of updates
 constexpr char kDropout[] = "sotto dropout";           // devices that drop out of an attempt
 constexpr char kUpdate[] = "sotto update";             // `sotto-lab inspect entropy`: the update
 constexpr char kDither[] = "sotto dither";             // `sotto-lab inspect entropy`: its dither
@@ -47,11 +49,11 @@ constexpr char kReceipt[] = "sotto receipt";  // what devices return to show a l
 // From a device's secret on an emulated board: INSECURE, for tests (ports/mps2).
 constexpr char kInsecure[] = "insecure";
 
-constexpr const char* kAll[] = {kTls,       kHello,       kRound,    kOrder,     kEntropy,
-                                kSeed,      kServer,      kJob,      kWeights,   kCohort,
-                                kZero,      kZeroPrivate, kDevice,   kPartition, kDropout,
-                                kUpdate,    kDither,      kAudit,    kReceipt,   kInsecure,
-                                kPeerOrder, kPeerSamples, kPeerCoin, kPeerNoise, kPeerWeights,
-                                kPeerTurns, kPeerPolicy,  kPair,     kHelloProof};
+constexpr const char* kAll[] = {
+    kTls,         kHello,       kRound,     kOrder,       kEntropy,     kSeed,       kServer,
+    kJob,         kWeights,     kCohort,    kZero,        kZeroPrivate, kDevice,     kPartition,
+    kDropout,     kUpdate,      kDither,    kAudit,       kReceipt,     kInsecure,   kPeerOrder,
+    kPeerSamples, kPeerCoin,    kPeerNoise, kPeerWeights, kPeerTurns,   kPeerPolicy, kPair,
+    kHelloProof,  kRoundSalted, kSalt};
 
 }  // namespace sotto::key_label

@@ -14,7 +14,8 @@
 //   round.Wipe();
 //
 // An update is encoded under a fresh round key: Begin() draws a nonce from the port's entropy, and
-// the key depends on it (keys.h). Decoding needs the device's secret, its id, the task and nonce().
+// the key depends on it (keys.h), and on the salt if there is one. Decoding needs the device's
+// secret, its id, the task, nonce() and the salt.
 //
 // Private noise. The seed of the noise is drawn together with the nonce, in one call of the port's
 // entropy.
@@ -95,16 +96,21 @@ class LocalRound {
   Status Begin(const TrainTask& task, const LocalDevice& device, const LocalRoundBuffers& buffers);
 
   // Evaluates a mini-batch of held-out samples, if the task asks for the accuracy; after these,
-  // trains on one mini-batch. After the last one, or after one that fails, it makes the update,
-  // begins to encode it and sets *done. Returns kOk, kWrongState if there is nothing to do, or the
-  // statuses of UpdateEncoder::Begin() that do not depend on the data; after these the round is
-  // over.
+  // trains on one mini-batch. After the last one, or after one that fails, it makes the update and
+  // sets *done. Returns kOk, or kWrongState if there is nothing to do.
   Status Step(bool* done);
 
+  // The salt of the server that takes the update. An update has one: it is encoded under one key.
+  // Returns kOk; kWrongState before the update is made; kMalformed if the update has another salt
+  // already, or none and is encoded.
+  Status SetSalt(const Salt& salt);
+
   // Writes the next bytes of the encoded update: as many as fit, or as there are. Under
-  // Coding::kFloat32 out has at least 4 bytes, and whole numbers are written.
+  // Coding::kFloat32 out has at least 4 bytes, and whole numbers are written. The first Read() or
+  // Seek() begins to encode the update, and so fixes its key.
   //   is_last  the encoded update ends with these bytes
-  // Returns kOk, kWrongState before the update is made, or kCryptoFailed.
+  // Returns kOk, kWrongState before the update is made, kCryptoFailed, or the statuses of
+  // UpdateEncoder::Begin() that do not depend on the data; after these the round is over.
   Status Read(MutableByteSpan out, size_t* written, bool* is_last);
 
   // The next Read() starts at byte `offset` and repeats the same bytes. Returns kOk,
@@ -148,21 +154,24 @@ class LocalRound {
   bool EvaluateSome();
   int32_t Accuracy() const;
   UpdateIdentity Identity() const;
-  Status MakeUpdate();
+  void MakeUpdate();
   PrivateNoise TakePrivateNoise();
   Status BeginEncoding();
+  Status RequireEncoding();
   bool is_float32() const { return task_->format.coding == Coding::kFloat32; }
 
   const TrainTask* task_ = nullptr;  // null: there is no round
   const LocalDevice* device_ = nullptr;
   const LocalRoundBuffers* buffers_ = nullptr;
   bool has_update_ = false;
+  bool is_encoded_ = false;  // under its one key
   Status failure_ = Status::kOk;
   // Held-out samples that were counted, and those that the round's model got right.
   uint32_t evaluated_ = 0;
   uint32_t correct_ = 0;
   // Entropy of the round: the nonce, then the seed of the private noise, until the encoder has it.
   uint8_t drawn_[kNonceSize + kKeySize] = {};
+  Salt salt_;
   uint32_t private_updates_ = 0;
   uint32_t position_ = 0;
   LocalTrainer trainer_;

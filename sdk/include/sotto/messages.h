@@ -63,6 +63,7 @@ constexpr uint32_t kFeatureProximal = 1 << 3;      // with TrainingOptions::prox
 constexpr uint32_t kFeatureClipOfBatch = 1 << 4;   // with a gradient clip of batches
 constexpr uint32_t kFeatureClipOfSample = 1 << 5;  // with a gradient clip of samples
 constexpr uint32_t kFeatureClamping = 1 << 6;      // takes a TrainTask with NeedsClamping()
+constexpr uint32_t kFeatureSalt = 1 << 7;          // encodes under the salt of Reply::salt
 
 // What a device can do. It is the same in every round, drawn or not. A server gives a task only to
 // devices that have what it needs, and tells all others to wait.
@@ -127,6 +128,9 @@ struct Reply {
   // kAck: bytes of the update that the server holds; complete once it holds all of them.
   uint32_t offset = 0;
   bool complete = false;
+  // kAck, to UpdateBegin: part of the round key (keys.h), the same whenever this update is
+  // announced. A device without kFeatureSalt gets none.
+  Salt salt;
 
   // kError
   ErrorCode code = ErrorCode::kUnknown;

@@ -23,7 +23,7 @@ uint32_t MostSamples(const LocalRoundBuffers& b) {
 
 // That the model and these buffers have.
 uint32_t FeaturesOf(const ModelInfo& model, const LocalRoundBuffers& b) {
-  uint32_t features = kFeatureSchedule | kFeatureClamping;
+  uint32_t features = kFeatureSchedule | kFeatureClamping | kFeatureSalt;
   if (model.has_momentum && b.velocity.size() == model.parameters) features |= kFeatureMomentum;
   if (!model.has_gradient_options) return features;
   const bool has_gradient = b.gradient.size() == model.parameters;
@@ -362,10 +362,13 @@ Status Client::OnAck(const Reply& reply) {
     has_sent_ = true;
     return Status::kOk;
   }
+  const bool is_begin = state_ == State::kUploadBegin;
   state_ = State::kUpload;
-  const bool is_stuck =
-      request_.kind == Request::Kind::kUpdateChunk && reply.offset <= request_.offset;
-  if (is_stuck) WaitAsAsked(0);
+  if (is_begin) {
+    if (Status s = round_.SetSalt(reply.salt); s != Status::kOk) return s;
+  } else if (reply.offset <= request_.offset) {
+    WaitAsAsked(0);  // the upload is stuck
+  }
   // After a chunk that arrived whole, the position already equals the server's count.
   if (reply.offset == round_.position()) return Status::kOk;
   const Status status = round_.Seek(reply.offset);

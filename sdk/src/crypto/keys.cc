@@ -6,7 +6,8 @@
 namespace sotto {
 namespace {
 
-constexpr size_t kMaxInfoSize = sizeof(key_label::kOrder) + kMaxDeviceIdSize + 8 + kNonceSize;
+constexpr size_t kMaxInfoSize =
+    sizeof(key_label::kOrder) + kMaxDeviceIdSize + 8 + kNonceSize + kSaltSize;
 
 ByteSpan Text(const char* text) {
   return {reinterpret_cast<const uint8_t*>(text), __builtin_strlen(text)};
@@ -14,7 +15,7 @@ ByteSpan Text(const char* text) {
 
 bool IsValid(const UpdateIdentity& u) {
   return u.job_id.size() == kJobIdSize && IsValidDeviceId(u.device_id) &&
-         u.nonce.size() == kNonceSize;
+         u.nonce.size() == kNonceSize && (u.salt.empty() || u.salt.size() == kSaltSize);
 }
 
 // Copies the bytes to `to`. Returns the address after them.
@@ -30,7 +31,7 @@ Status DeriveForUpdate(const Key& secret, ByteSpan label, const UpdateIdentity& 
   end = Append(u.device_id, end);
   StoreU32Le(u.round, end);
   StoreU32Le(u.attempt, end + 4);
-  end = Append(u.nonce, end + 8);
+  end = Append(u.salt, Append(u.nonce, end + 8));
   return HkdfSha256(secret.bytes, u.job_id, {info, static_cast<size_t>(end - info)}, out);
 }
 
@@ -55,10 +56,12 @@ Status DeriveTlsKey(const Key& secret, Key* out) {
 }
 
 Status DeriveRoundKey(const Key& secret, const UpdateIdentity& update, Key* out) {
-  return DeriveForUpdate(secret, Text(key_label::kRound), update, out);
+  const char* label = update.salt.empty() ? key_label::kRound : key_label::kRoundSalted;
+  return DeriveForUpdate(secret, Text(label), update, out);
 }
 
 Status DeriveOrderKey(const Key& secret, const UpdateIdentity& update, Key* out) {
+  if (!update.salt.empty()) return Status::kInvalidArgument;
   return DeriveForUpdate(secret, Text(key_label::kOrder), update, out);
 }
 

@@ -25,11 +25,12 @@ void LocalRound::Wipe() {
   trainer_.Wipe();
   encoder_.Wipe();
   SecureWipe(drawn_, sizeof(drawn_));
-  has_update_ = false;
+  has_update_ = is_encoded_ = false;
+  salt_ = {};
 }
 
 UpdateIdentity LocalRound::Identity() const {
-  return {task_->job_id, device_->device_id, task_->round, task_->attempt, nonce()};
+  return {task_->job_id, device_->device_id, task_->round, task_->attempt, nonce(), salt_.view()};
 }
 
 // Draws a nonce that no reset, restored backup or second server can repeat: see keys.h. With
@@ -94,18 +95,35 @@ Status LocalRound::Step(bool* done) {
     trainer_.Wipe();
     *done = true;
   }
-  return *done ? MakeUpdate() : Status::kOk;
+  if (*done) MakeUpdate();
+  return Status::kOk;
 }
 
 // The update overwrites the trained model.
-Status LocalRound::MakeUpdate() {
+void LocalRound::MakeUpdate() {
   const Span<const float> base = buffers_->base;
   const Span<float> update = buffers_->update;
   const bool is_zero = failure_ != Status::kOk;
   for (size_t i = 0; i < update.size(); ++i) update[i] = is_zero ? 0.0f : update[i] - base[i];
   has_update_ = true;
   position_ = 0;
-  return is_float32() ? Status::kOk : BeginEncoding();
+}
+
+Status LocalRound::SetSalt(const Salt& salt) {
+  if (!has_update_) return Status::kWrongState;
+  const bool is_same = __builtin_memcmp(&salt, &salt_, sizeof(salt)) == 0;
+  if (!is_same && (is_encoded_ || salt_.is_there)) return Status::kMalformed;
+  salt_ = salt;
+  return Status::kOk;
+}
+
+Status LocalRound::RequireEncoding() {
+  if (!has_update_) return Status::kWrongState;
+  if (is_encoded_ || is_float32()) return Status::kOk;
+  is_encoded_ = true;
+  const Status status = BeginEncoding();
+  has_update_ = status == Status::kOk;
+  return status;
 }
 
 // Not inlined: its copy of the seed would lie on the stack while the encoder works.
@@ -132,7 +150,7 @@ Status LocalRound::BeginEncoding() {
 }
 
 Status LocalRound::Seek(uint32_t offset) {
-  if (!has_update_) return Status::kWrongState;
+  if (Status s = RequireEncoding(); s != Status::kOk) return s;
   if (!is_float32()) {
     if (Status s = encoder_.Seek(offset); s != Status::kOk) return s;
   } else if (offset % 4 != 0 || offset >= 4 * buffers_->update.size()) {
@@ -143,7 +161,7 @@ Status LocalRound::Seek(uint32_t offset) {
 }
 
 Status LocalRound::Read(MutableByteSpan out, size_t* written, bool* is_last) {
-  if (!has_update_) return Status::kWrongState;
+  if (Status s = RequireEncoding(); s != Status::kOk) return s;
   if (!is_float32()) {
     if (Status s = encoder_.Read(out, written); s != Status::kOk) return s;
     *is_last = encoder_.is_done();

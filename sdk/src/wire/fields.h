@@ -28,6 +28,7 @@ class Packing {
     wire = static_cast<Field>(ours);
   }
   void operator()(sotto_bytes_t& wire, const ByteSpan& ours) { wire = View(ours); }
+  void operator()(sotto_bytes_t& wire, const Salt& ours) { wire = View(ours.view()); }
   template <size_t size>
   void operator()(sotto_bytes_t& wire, const uint8_t (&ours)[size]) {
     wire = View(ByteSpan(ours));
@@ -60,6 +61,10 @@ class Unpacking {
   }
   void operator()(const uint32_t& wire, ErrorCode& ours) { ours = KnownErrorCode(wire); }
   void operator()(const sotto_bytes_t& wire, ByteSpan& ours) { ours = View(wire); }
+  void operator()(const sotto_bytes_t& wire, Salt& ours) {
+    ours.is_there = wire.size != 0;
+    if (ours.is_there) (*this)(wire, ours.bytes);
+  }
   template <size_t size>
   void operator()(const sotto_bytes_t& wire, uint8_t (&ours)[size]) {
     if (wire.size != size) return Refuse();

@@ -152,6 +152,7 @@ bool ReplyFields(Way& way, Wire& wire, Ours& r) {
   } else if (way.Is(wire, sotto_Reply_ack_tag, r, Kind::kAck)) {
     way(m.ack.offset, r.offset);
     way(m.ack.complete, r.complete);
+    way(m.ack.salt, r.salt);
   } else if (way.Is(wire, sotto_Reply_error_tag, r, Kind::kError)) {
     way(m.error.code, r.code);
     way(m.error.final, r.final);

@@ -41,9 +41,9 @@ double LrqCodec::SumUnit() const {
 
 Verdict LrqCodec::Add(const UpdateOrigin& origin, ByteSpan encoded, Accumulator& sum) const {
   Key round_key;
-  if (DeriveRoundKey(origin.secret,
-                     {task_.job_id, origin.device_id, task_.round, task_.attempt, origin.nonce},
-                     &round_key) != Status::kOk) {
+  const UpdateIdentity identity = {task_.job_id,  origin.device_id, task_.round,
+                                   task_.attempt, origin.nonce,     origin.salt};
+  if (DeriveRoundKey(origin.secret, identity, &round_key) != Status::kOk) {
     return Verdict::kMalformed;
   }
   SecretValues noisy(sum.size());

@@ -19,8 +19,9 @@ namespace sotto::server {
 // The origin of an update. References and spans are valid during the call.
 struct UpdateOrigin {
   ByteSpan device_id;
-  const Key& secret;  // of that device
-  ByteSpan nonce;     // [kNonceSize] drawn by the device for this update
+  const Key& secret;   // of that device
+  ByteSpan nonce;      // [kNonceSize] drawn by the device for this update
+  ByteSpan salt = {};  // [kSaltSize] that the device got for it; empty: none
 };
 
 // What became of an update.

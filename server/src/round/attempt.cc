@@ -5,9 +5,9 @@
 namespace sotto::server {
 
 Attempt::Attempt(const JobConfig& config, SharedDevices devices, const TrainTask& task,
-                 std::vector<uint32_t> drawn, ByteSpan model)
+                 std::vector<uint32_t> drawn, ByteSpan model, std::optional<Key> salts)
     : config_(config),
-      task_(task),
+      task_(task, salts && config.requires_salt),
       drawn_(std::move(drawn)),
       model_(model),
       codec_(config.codec->make(task)),
@@ -15,6 +15,7 @@ Attempt::Attempt(const JobConfig& config, SharedDevices devices, const TrainTask
       members_(drawn_.size()),
       is_checked_in_(devices_->size()),
       is_heard_(devices_->size()),
+      salts_(salts),
       sum_(config.coordinates()) {}
 
 void Attempt::SetDevices(SharedDevices devices) {

@@ -54,8 +54,9 @@ class Attempt {
   //   task     the task of each drawn device
   //   drawn    indices of the drawn devices that report to this process, ascending
   //   model    [parameters] little-endian float32: the model from which the devices train
+  //   salts    the key of this attempt's salts; absent: nobody gets one, and nobody needs it
   Attempt(const JobConfig& config, SharedDevices devices, const TrainTask& task,
-          std::vector<uint32_t> drawn, ByteSpan model);
+          std::vector<uint32_t> drawn, ByteSpan model, std::optional<Key> salts = {});
 
   const TrainTask& task() const { return task_; }
 
@@ -98,9 +99,16 @@ class Attempt {
   //      \-------revoked----------/---> revoked                 \--else---> rejected
   // An update is judged when it is complete and before any coordinate of it is added to the sum
   // (UpdateCodec::Add). A rejected member counts as one that did not report.
+  //
+  // Salts. A device that can mix a salt into its round key gets one once it has said its nonce, and
+  // the same one whenever it announces this update again. In an attempt it gets no second one: it
+  // would have a choice of dithers. So another nonce ends the attempt for it (PRIVACY.md, section
+  // 8). An attempt is over when its server stops, so the salts need not outlive it.
   struct Member {
     MemberState state = MemberState::kInvited;
     uint8_t nonce[kNonceSize] = {};
+    bool takes_salt = false;     // by its last Hello
+    Salt salt;                   // for this nonce
     std::vector<uint8_t> bytes;  // received so far
     size_t size = 0;             // of the complete update, bytes
   };
@@ -113,7 +121,8 @@ class Attempt {
   bool IsOfThisAttempt(const Request& request) const;
   void Reject(Member& member);
   void BeginAnew(Member& member);
-  Reply OnHello(uint32_t device);
+  void DrawSalt(uint32_t device, Member& member);
+  Reply OnHello(uint32_t device, const Request& request);
   Reply OnGetModel(uint32_t device, const Request& request);
   Reply OnUpdateBegin(uint32_t device, const Request& request);
   Reply OnUpdateChunk(uint32_t device, const Request& request, std::unique_lock<std::mutex>& lock);
@@ -121,7 +130,7 @@ class Attempt {
   Verdict Decode(const Device& owner, const Member& member);
 
   const JobConfig& config_;
-  const TrainTask task_;
+  const Demand task_;
   const std::vector<uint32_t> drawn_;
   const ByteSpan model_;
   const std::unique_ptr<const UpdateCodec> codec_;
@@ -138,6 +147,7 @@ class Attempt {
   // By their last Hello in this attempt, the devices that lack something, by registry index.
   std::map<uint32_t, Abilities> lacking_;
   AttemptCounts counts_;
+  const std::optional<Key> salts_;
   Accumulator sum_;  // has its own lock: updates are added without mutex_
 };
 

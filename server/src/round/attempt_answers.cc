@@ -5,6 +5,9 @@
 #include <string_view>
 
 #include "round/attempt.h"
+#include "sotto/key_labels.h"
+#include "sotto/posix/check.h"
+#include "sotto/posix/run_key.h"
 
 namespace sotto::server {
 namespace {
@@ -95,7 +98,7 @@ Reply Attempt::Answer(uint32_t device, const Request& request) {
   Hear(device, request);
   switch (request.kind) {
     case Request::Kind::kHello:
-      return OnHello(device);
+      return OnHello(device, request);
     case Request::Kind::kGetModel:
       return OnGetModel(device, request);
     case Request::Kind::kUpdateBegin:
@@ -140,9 +143,10 @@ void Attempt::CheckIn(uint32_t device) {
   ++counts_.checked_in;
 }
 
-Reply Attempt::OnHello(uint32_t device) {
-  const Member* member = FindMember(device);
+Reply Attempt::OnHello(uint32_t device, const Request& request) {
+  Member* member = FindMember(device);
   if (member == nullptr || !RuleOf(member->state).trains) return Wait(config_);
+  member->takes_salt = (request.abilities.features & kFeatureSalt) != 0;
   Reply reply;
   reply.kind = Reply::Kind::kTrain;
   reply.task = task_;
@@ -170,7 +174,7 @@ Reply Attempt::OnUpdateBegin(uint32_t device, const Request& request) {
   if (!IsOfThisAttempt(request)) return FinalError(ErrorCode::kWrongAttempt);
   if (request.nonce.size() != kNonceSize || request.coding != task_.format.coding ||
       request.clip_bit_q20 != task_.clip_bit_q20 || request.accuracy_q20 != task_.accuracy_q20 ||
-      request.private_noise_q20 != task_.private_noise_q20) {
+      request.private_noise_q20 != task_.private_noise_q20 || (task_.salt && !member->takes_salt)) {
     return FinalError(ErrorCode::kMalformed);
   }
   const bool same_update = Equal(request.nonce, member->nonce);
@@ -184,24 +188,37 @@ Reply Attempt::OnUpdateBegin(uint32_t device, const Request& request) {
     case OnBegin::kRefuse:
       return FinalError(ErrorCode::kMalformed);
   }
-  if (!same_update) {
+  if (!same_update || member->state == MemberState::kInvited) {
     // The device trained again, for example after a reset.
     BeginAnew(*member);
     if (member->state == MemberState::kRejected) return FinalError(ErrorCode::kConflict);
     std::copy(request.nonce.begin(), request.nonce.end(), member->nonce);
+    if (salts_ && member->takes_salt) DrawSalt(device, *member);
   }
   member->state = MemberState::kUploading;
-  return Ack(member->bytes.size(), false);
+  Reply reply = Ack(member->bytes.size(), false);
+  reply.salt = member->salt;
+  return reply;
 }
 
 // Drops what has arrived of an update. The epsilon against an untrusted server covers one update of
-// a device in an attempt, and no part of a second one: there it ends the attempt for the device.
+// a device in an attempt, and no part of a second one: there it ends the attempt for the device. So
+// it does where the device has a salt.
 void Attempt::BeginAnew(Member& member) {
-  if (!member.bytes.empty() && config_.plan.Trust() != kTrusted) {
+  if (member.salt.is_there || (!member.bytes.empty() && config_.plan.Trust() != kTrusted)) {
     Reject(member);
     return;
   }
   member.bytes.clear();
+}
+
+// The secret is part of it: a device whose key was exchanged begins anew.
+void Attempt::DrawSalt(uint32_t device, Member& member) {
+  const Key drawn = posix::DeriveKey(*salts_, key_label::kSalt, task_.round, task_.attempt, device);
+  Key salt;
+  posix::Check(HkdfSha256((*devices_)[device].secret.bytes, drawn.bytes, {}, &salt), "a salt");
+  std::copy_n(salt.bytes, kSaltSize, member.salt.bytes);
+  member.salt.is_there = true;
 }
 
 void Attempt::Reject(Member& member) {
@@ -227,8 +244,8 @@ Reply Attempt::OnUpdateChunk(uint32_t device, const Request& request,
 
 Verdict Attempt::Decode(const Device& owner, const Member& member) {
   const ByteSpan id(reinterpret_cast<const uint8_t*>(owner.id.data()), owner.id.size());
-  return codec_->Add({id, owner.secret, member.nonce}, {member.bytes.data(), member.bytes.size()},
-                     sum_);
+  return codec_->Add({id, owner.secret, member.nonce, member.salt.view()},
+                     {member.bytes.data(), member.bytes.size()}, sum_);
 }
 
 Reply Attempt::FinishUpload(uint32_t device, Member& member, std::unique_lock<std::mutex>& lock) {

@@ -231,8 +231,10 @@ void Job::StartAttempt() {
     const bool is_capped = config_.codec->noise;  // no noise: no sum of which it must be constant
     if (!is_capped || cohort_.size() <= static_cast<size_t>(config_.plan.planned_reports)) break;
   }
-  auto attempt = std::make_shared<Attempt>(config_, devices_, MakeTask(), cohort_,
-                                           ByteSpan(model_bytes_.data(), model_bytes_.size()));
+  const auto salts = config_.GivesSalts() ? std::optional<Key>(server_key_) : std::nullopt;
+  auto attempt =
+      std::make_shared<Attempt>(config_, devices_, MakeTask(), cohort_,
+                                ByteSpan(model_bytes_.data(), model_bytes_.size()), salts);
   for (uint32_t device = 0; device < heard_before_.size(); ++device) {
     if (!devices_->IsEligible(device)) heard_before_[device] = false;
   }

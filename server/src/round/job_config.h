@@ -93,6 +93,8 @@ struct JobConfig {
   // privacy cost: see GiveAttemptUp() in job.cc. At most plan.devices; 0 for Poisson sampling with
   // noise.
   uint32_t min_devices = 1;
+  // Only updates under a salt of the server are taken: see GivesSalts().
+  bool requires_salt = false;
   bool seeded = false;  // randomness derives from a known number: NOT private; for the ledger
 
   ProcessOptions process;
@@ -113,6 +115,10 @@ struct JobConfig {
   // A round closes as soon as its whole cohort has reported. See Plan::participants_known, which
   // makes the claims say so.
   bool close_early() const { return plan.participants_known; }
+
+  // Whether devices get salts for the keys of their updates. None in a seeded run, where the seed
+  // gives all noise away, nor for codecs that devices do not have.
+  bool GivesSalts() const { return codec->servable && !seeded; }
 
   // The format in which a device hands over its update.
   UpdateFormat format() const { return codec->FormatFor(coding, padding); }

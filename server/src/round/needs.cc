@@ -21,7 +21,7 @@ bool NeedsSchedule(const TrainingOptions& t) {
 }
 
 const Need kNeeds[] = {
-    {"largest_batch", [](const TrainTask& of) { return of.training.batch_size; },
+    {"largest_batch", [](const Demand& of) { return of.training.batch_size; },
      [](const Abilities& by) { return by.largest_batch == 0 ? kAny : by.largest_batch; },
      [](uint32_t needed) {
        return fmt::format("memory for batches of {}", Counted(needed, "sample"));
@@ -29,15 +29,15 @@ const Need kNeeds[] = {
      [](uint32_t least) {
        return fmt::format("a job with --batch-size {} suits all of them", least);
      }},
-    {"momentum", [](const TrainTask& of) { return of.training.momentum > 0 ? 1U : 0U; },
+    {"momentum", [](const Demand& of) { return of.training.momentum > 0 ? 1U : 0U; },
      [](const Abilities& by) { return (by.features & kFeatureMomentum) != 0 ? 1U : 0U; },
      [](uint32_t) { return std::string("momentum"); },
      [](uint32_t) { return std::string("a job without --momentum suits them"); }},
-    {"accuracy", [](const TrainTask& of) { return of.accuracy_q20 > 0 ? 1U : 0U; },
+    {"accuracy", [](const Demand& of) { return of.accuracy_q20 > 0 ? 1U : 0U; },
      [](const Abilities& by) { return (by.features & kFeatureAccuracy) != 0 ? 1U : 0U; },
      [](uint32_t) { return std::string("evaluation on held-out samples"); },
      [](uint32_t) { return std::string("a job without --evaluate-on-devices suits them"); }},
-    {"schedule", [](const TrainTask& of) { return NeedsSchedule(of.training) ? 1U : 0U; },
+    {"schedule", [](const Demand& of) { return NeedsSchedule(of.training) ? 1U : 0U; },
      [](const Abilities& by) { return (by.features & kFeatureSchedule) != 0 ? 1U : 0U; },
      [](uint32_t) { return std::string("steps, batches and rates of newer programs"); },
      [](uint32_t) {
@@ -45,12 +45,12 @@ const Need kNeeds[] = {
            "a job without --local-steps, --batches and a --learning-rate-schedule of steps suits "
            "them");
      }},
-    {"proximal", [](const TrainTask& of) { return of.training.proximal > 0 ? 1U : 0U; },
+    {"proximal", [](const Demand& of) { return of.training.proximal > 0 ? 1U : 0U; },
      [](const Abilities& by) { return (by.features & kFeatureProximal) != 0 ? 1U : 0U; },
      [](uint32_t) { return std::string("a proximal term"); },
      [](uint32_t) { return std::string("a job without --proximal suits them"); }},
     {"clip_of_batch",
-     [](const TrainTask& of) { return Clips(of.training, GradientClipOf::kBatch) ? 1U : 0U; },
+     [](const Demand& of) { return Clips(of.training, GradientClipOf::kBatch) ? 1U : 0U; },
      [](const Abilities& by) { return (by.features & kFeatureClipOfBatch) != 0 ? 1U : 0U; },
      [](uint32_t) { return std::string("the gradient clip of a batch"); },
      [](uint32_t) {
@@ -58,29 +58,33 @@ const Need kNeeds[] = {
            "a job without --gradient-clip, or with --gradient-clip-of sample, may suit them");
      }},
     {"clip_of_sample",
-     [](const TrainTask& of) { return Clips(of.training, GradientClipOf::kSample) ? 1U : 0U; },
+     [](const Demand& of) { return Clips(of.training, GradientClipOf::kSample) ? 1U : 0U; },
      [](const Abilities& by) { return (by.features & kFeatureClipOfSample) != 0 ? 1U : 0U; },
      [](uint32_t) { return std::string("the gradient clip of samples"); },
      [](uint32_t) {
        return std::string(
            "a job without --gradient-clip, or with --gradient-clip-of batch, may suit them");
      }},
-    {"clamping", [](const TrainTask& of) { return of.NeedsClamping() ? 1U : 0U; },
+    {"clamping", [](const Demand& of) { return of.NeedsClamping() ? 1U : 0U; },
      [](const Abilities& by) { return (by.features & kFeatureClamping) != 0 ? 1U : 0U; },
      [](uint32_t) { return std::string("clipping bounds above 1024 deviations of the noise"); },
      [](uint32_t) { return std::string("a job with more noise or a lower --clip suits them"); }},
+    {"salt", [](const Demand& of) { return of.salt ? 1U : 0U; },
+     [](const Abilities& by) { return (by.features & kFeatureSalt) != 0 ? 1U : 0U; },
+     [](uint32_t) { return std::string("the salt of newer programs"); },
+     [](uint32_t) { return std::string("a job without --require-salt suits them"); }},
 };
 
 }  // namespace
 
 Span<const Need> Needs() { return kNeeds; }
 
-bool IsLacking(const TrainTask& task, const Abilities& device) {
+bool IsLacking(const Demand& task, const Abilities& device) {
   return std::any_of(std::begin(kNeeds), std::end(kNeeds),
                      [&](const Need& need) { return need.held(device) < need.needed(task); });
 }
 
-LackCounts CountLacks(const TrainTask& task, const std::map<uint32_t, Abilities>& lacking,
+LackCounts CountLacks(const Demand& task, const std::map<uint32_t, Abilities>& lacking,
                       const std::vector<uint32_t>& drawn) {
   LackCounts counts;
   counts.by_need.resize(Needs().size());
@@ -97,7 +101,7 @@ LackCounts CountLacks(const TrainTask& task, const std::map<uint32_t, Abilities>
   return counts;
 }
 
-std::string DescribeNeeds(const TrainTask& task) {
+std::string DescribeNeeds(const Demand& task) {
   std::vector<std::string> parts;
   for (const Need& need : kNeeds) {
     const uint32_t needed = need.needed(task);

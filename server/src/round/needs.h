@@ -20,28 +20,35 @@
 
 namespace sotto::server {
 
+// A task, and what the server wants beyond it.
+struct Demand : TrainTask {
+  Demand(const TrainTask& task, bool wants_salt = false) : TrainTask(task), salt(wants_salt) {}
+
+  bool salt;  // only updates under a salt of the server
+};
+
 struct Need {
-  const char* name;                         // in JSON
-  uint32_t (*needed)(const TrainTask& of);  // 0: the task does not need it
-  uint32_t (*held)(const Abilities& by);    // a device lacks it if it holds less
-  std::string (*what)(uint32_t needed);     // for people: "memory for batches of 10 samples"
-  std::string (*advice)(uint32_t least);    // a job that suits devices that hold this much
+  const char* name;                       // in JSON
+  uint32_t (*needed)(const Demand& of);   // 0: the task does not need it
+  uint32_t (*held)(const Abilities& by);  // a device lacks it if it holds less
+  std::string (*what)(uint32_t needed);   // for people: "memory for batches of 10 samples"
+  std::string (*advice)(uint32_t least);  // a job that suits devices that hold this much
 };
 
 // The rows of the table. LackCounts::by_need has their order.
 Span<const Need> Needs();
 
 // Whether the device lacks something that the task needs.
-bool IsLacking(const TrainTask& task, const Abilities& device);
+bool IsLacking(const Demand& task, const Abilities& device);
 
 // Counts devices that lack something.
 //   lacking  what they can do, by registry index
 //   drawn    registry indices, ascending
-LackCounts CountLacks(const TrainTask& task, const std::map<uint32_t, Abilities>& lacking,
+LackCounts CountLacks(const Demand& task, const std::map<uint32_t, Abilities>& lacking,
                       const std::vector<uint32_t>& drawn);
 
 // What the task needs, for people: "memory for batches of 10 samples, momentum".
-std::string DescribeNeeds(const TrainTask& task);
+std::string DescribeNeeds(const Demand& task);
 
 // What devices lack and which job would suit them, for people. Empty if none lacks anything.
 std::string DescribeLacks(const LackCounts& counts);

@@ -166,7 +166,8 @@ void ServeSession::LogStart() const {
                          Counted(config_.plan.rounds, "round")));
   log_.Write(
       fmt::format("devices need: {}; a device that lacks one is told to wait, and counted here",
-                  DescribeNeeds(config_.TaskFor(0, config_.training.clip_l2))));
+                  DescribeNeeds({config_.TaskFor(0, config_.training.clip_l2),
+                                 config_.requires_salt && config_.GivesSalts()})));
   log_.Write(
       "this log is the operator's: its counts and times tell who took part; what may be shown: "
       "sotto account ledger --published");

@@ -79,6 +79,10 @@ Fields ModelAndCode() {
           .Within({0, kMaxPadding})
           .Unit("bytes")
           .Reads([](const JobRecord& job) { return ToValue(job.config.format().padding); }),
+      Row("require-salt", Learns::kNothing, &JobConfig::requires_salt,
+          "devices whose program mixes no salt of the server into the key of an update wait; a "
+          "device that cheats then cannot choose the noise that it gets")
+          .StoredIf([](const JobConfig& job) { return job.requires_salt; }),
       Derived("seeded", &JobConfig::seeded),
   };
 }

@@ -42,6 +42,7 @@ class Page:
         self.fixed = self.pairs(blocks[6])
         self.decisions = [line.split() for line in blocks[8].splitlines()[1:]]
         self.range = self.pairs(blocks[9])
+        self.salted = self.pairs(next(block for block in blocks if block.startswith("salt ")))
         self.frames = {}
         for mark, name, data in re.findall(r"^([<>]) (\w+) +([0-9a-f\s]+)", text, re.MULTILINE):
             self.frames.setdefault(mark + name, []).append(bytes.fromhex(data))
@@ -111,7 +112,9 @@ def check_replies(page, key):
         "Train": [job.task | {"receipt": b""} for job in page.jobs],
         "Chunk": [{"bytes": struct.pack(f"<{len(page.model)}f", *page.model)}],
         "Ack": [ack for size in sizes
-                for ack in ({"offset": 0, "complete": 0}, {"offset": size, "complete": 1})],
+                for ack in ({"offset": 0, "complete": 0, "salt": b""},
+                            {"offset": size, "complete": 1, "salt": b""})]
+               + [{"offset": 0, "complete": 0, "salt": bytes.fromhex(page.salted["salt"])}],
         "Wait": [{"wait_ms": 1000}],
         "Error": [{"code": 8, "final": 0, "retry_after_ms": 1000, "model": b""},
                   {"code": 2, "final": 1, "retry_after_ms": 0, "model": b"lenet"}],
@@ -257,6 +260,8 @@ def check():
     key = lrq.round_key(secret, device, page.task, nonce)
     claim("PSK", lrq.psk_of(secret).hex(), values["PSK"])
     claim("round key", key.hex(), values["round key"])
+    salted = lrq.round_key(secret, device, page.task, nonce, bytes.fromhex(page.salted["salt"]))
+    claim("salted key", salted.hex(), page.salted["salted key"])
     claim("model digest", lrq.model_digest(2, 2).hex(), values["model digest"])
     check_inputs(page)
     check_cells(page, key)

@@ -27,9 +27,10 @@ def psk_of(secret):
     return hkdf(secret, b"", b"sotto psk")
 
 
-def round_key(secret, device, task, nonce):
+def round_key(secret, device, task, nonce, salt=b""):
     place = struct.pack("<II", task["round"], task["attempt"])
-    return hkdf(secret, task["job"], b"sotto lrq 1" + device + place + nonce)
+    label = b"sotto lrq 2" if salt else b"sotto lrq 1"
+    return hkdf(secret, task["job"], label + device + place + nonce + salt)
 
 
 def model_digest(inputs, outputs):

@@ -5,7 +5,7 @@ MESSAGES = {
     "Request": {1: ("hello", "Hello"), 2: ("get_model", "GetModel"),
                 3: ("update_begin", "UpdateBegin"), 4: ("update_chunk", "UpdateChunk")},
     "Hello": {1: ("version", int), 2: ("device", bytes), 3: ("model_digest", bytes),
-              4: ("max_frame", int), 5: ("receipt", bytes), 8: ("hold_ms", int)},
+              4: ("max_frame", int), 5: ("receipt", bytes), 7: ("features", int), 8: ("hold_ms", int)},
     "GetModel": {1: ("offset", int)},
     "UpdateBegin": {1: ("job", bytes), 2: ("round", int), 3: ("attempt", int), 4: ("nonce", bytes),
                     5: ("coding", int), 6: ("clip_bit", int)},
@@ -20,7 +20,7 @@ MESSAGES = {
               15: ("clip_bit", int), 17: ("receipt", bytes)},
     "Done": {},
     "Chunk": {1: ("bytes", bytes)},
-    "Ack": {1: ("offset", int), 2: ("complete", int)},
+    "Ack": {1: ("offset", int), 2: ("complete", int), 3: ("salt", bytes)},
     "Error": {1: ("code", int), 2: ("final", int), 3: ("retry_after_ms", int),
               4: ("model", bytes)},
 }

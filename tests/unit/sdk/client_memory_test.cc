@@ -174,7 +174,7 @@ TEST_F(CheckTest, TooLittleScratchOrChunkIsTooSmallAndTheNeedIsCounted) {
 }
 
 // Features of a softmax regression without more memory.
-constexpr uint32_t kAlways = kFeatureSchedule | kFeatureClamping;
+constexpr uint32_t kAlways = kFeatureSchedule | kFeatureClamping | kFeatureSalt;
 constexpr uint32_t kWithoutMemory = kAlways | kFeatureProximal | kFeatureClipOfSample;
 
 // The first request of a client with these buffers.

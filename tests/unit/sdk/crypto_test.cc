@@ -123,6 +123,28 @@ TEST(RoundKey, IsTheDocumentedHkdf) {
   EXPECT_EQ(RoundKeyOf(bytes, secret), ToHex(expected.bytes));
 }
 
+TEST(RoundKey, HasAnotherLabelAndTheSaltAtItsEndIfThereIsOne) {
+  const IdentityBytes bytes;
+  const std::vector<uint8_t> salt(kSaltSize, 0x44);
+  Key secret;
+  secret.bytes[31] = 9;
+  std::vector<uint8_t> info;
+  for (const char c : std::string("sotto lrq 2pump-7")) info.push_back(static_cast<uint8_t>(c));
+  for (const int b : {3, 0, 0, 0, 1, 0, 0, 0}) info.push_back(static_cast<uint8_t>(b));
+  info.insert(info.end(), kNonceSize, 0x22);
+  info.insert(info.end(), kSaltSize, 0x44);
+  Key expected;
+  ASSERT_EQ(HkdfSha256(secret.bytes, View(bytes.job), View(info), &expected), Status::kOk);
+  UpdateIdentity identity = bytes.identity();
+  identity.salt = View(salt);
+  Key key;
+  ASSERT_EQ(DeriveRoundKey(secret, identity, &key), Status::kOk);
+  EXPECT_EQ(ToHex(key.bytes), ToHex(expected.bytes));
+  EXPECT_EQ(DeriveOrderKey(secret, identity, &key), Status::kInvalidArgument);
+  identity.salt = View(salt).first(kSaltSize - 1);
+  EXPECT_EQ(DeriveRoundKey(secret, identity, &key), Status::kInvalidArgument);
+}
+
 TEST(RoundKey, DependsOnEveryPartOfTheIdentity) {
   Key secret;
   const std::string base = RoundKeyOf({}, secret);

@@ -159,6 +159,47 @@ TEST(LocalRound, RepeatsTheSameBytesFromAnyOffset) {
   }
 }
 
+Salt SaltOf(uint8_t fill) {
+  Salt salt;
+  salt.is_there = true;
+  std::fill(std::begin(salt.bytes), std::end(salt.bytes), fill);
+  return salt;
+}
+
+// A server that could change the salt of an update would see it under two noises.
+TEST(LocalRound, AnUpdateHasOneSaltWhateverTheServerSays) {
+  Bench bench(kFloat);
+  LocalRound round;
+  EXPECT_EQ(round.SetSalt(SaltOf(1)), Status::kWrongState) << "no update yet";
+  std::vector<uint8_t> unsalted;
+  ASSERT_EQ(bench.Run(round, 64, &unsalted), Status::kOk);
+  EXPECT_EQ(round.SetSalt({}), Status::kOk);
+  EXPECT_EQ(round.SetSalt(SaltOf(1)), Status::kMalformed) << "it is encoded without one";
+
+  ASSERT_EQ(round.Begin(bench.task, bench.device, bench.memory), Status::kOk);
+  for (bool done = false; !done;) ASSERT_EQ(round.Step(&done), Status::kOk);
+  ASSERT_EQ(round.SetSalt(SaltOf(1)), Status::kOk);
+  EXPECT_EQ(round.SetSalt(SaltOf(1)), Status::kOk) << "after a cut link";
+  EXPECT_EQ(round.SetSalt(SaltOf(2)), Status::kMalformed);
+  EXPECT_EQ(round.SetSalt({}), Status::kMalformed);
+  std::vector<uint8_t> encoded;
+  ASSERT_EQ(Bench::ReadAll(round, 64, &encoded), Status::kOk);
+  const Salt salt = SaltOf(1);
+  Key key;
+  ASSERT_EQ(DeriveRoundKey(bench.device.secret,
+                           {bench.task.job_id, kDeviceId, bench.task.round, bench.task.attempt,
+                            round.nonce(), salt.view()},
+                           &key),
+            Status::kOk);
+  std::vector<int32_t> noisy(Net::kParameters);
+  ASSERT_EQ(DecodeUpdate(key, bench.task.format, View(encoded), {noisy.data(), noisy.size()}),
+            Status::kOk);
+  const std::vector<int32_t> clipped = Clipped(round);
+  for (size_t i = 0; i < noisy.size(); ++i) {
+    EXPECT_LT(std::fabs(noisy[i] - clipped[i]), 6 * 0x1p20) << "noise of deviation 1";
+  }
+}
+
 TEST(LocalRound, DrawsNonceAndNoiseSeedInOneCall) {
   Bench bench(kFloat);
   LocalRound round;

@@ -205,6 +205,18 @@ TEST_F(WireExample, KeysAreThoseOfThePage) {
                Line("model digest", digest));
 }
 
+TEST_F(WireExample, ASaltAndItsKeyAreThoseOfThePage) {
+  const std::vector<uint8_t> salt = Count(0xc0, kSaltSize);
+  Key key;
+  ASSERT_EQ(DeriveRoundKey(secret, {View(job), View(name), 2, 0, View(nonce), View(salt)}, &key),
+            Status::kOk);
+  ExpectOnPage(Line("salt", View(salt)) + Line("salted key", key.bytes));
+  Reply ack = Answers(Reply::Kind::kAck);
+  ack.salt.is_there = true;
+  std::copy(salt.begin(), salt.end(), ack.salt.bytes);
+  ExpectOnPage(FrameLine("Ack", ack));
+}
+
 TEST_F(WireExample, CellsAndCodesAreThoseOfThePage) {
   const Dither dither(round_key, DitherKind::kGaussian);
   const std::vector<DitherCell> cells = Cells(dither);

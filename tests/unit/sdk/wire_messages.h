@@ -122,6 +122,9 @@ inline std::vector<Reply> Replies(uint32_t max_frame) {
   Reply ack = Make(Reply::Kind::kAck);
   ack.offset = kMax32;
   ack.complete = true;
+  Reply salted_ack = ack;
+  salted_ack.salt.is_there = true;
+  std::fill(std::begin(salted_ack.salt.bytes), std::end(salted_ack.salt.bytes), uint8_t{0xa5});
   Reply error = Make(Reply::Kind::kError);
   error.code = ErrorCode::kBusy;
   error.final = true;
@@ -129,7 +132,8 @@ inline std::vector<Reply> Replies(uint32_t max_frame) {
   Reply mismatch = Make(Reply::Kind::kError);
   mismatch.code = ErrorCode::kModelMismatch;
   mismatch.bytes = View(kChunk).first(kMaxModelNameSize);
-  return {wait, TrainAtItsLimits(), Make(Reply::Kind::kDone), chunk, ack, error, mismatch};
+  return {wait,    TrainAtItsLimits(), Make(Reply::Kind::kDone), chunk, ack, salted_ack, error,
+          mismatch};
 }
 
 inline bool Equal(ByteSpan a, ByteSpan b) {
@@ -193,6 +197,7 @@ inline void ExpectEqual(const Reply& a, const Reply& b) {
   EXPECT_TRUE(Equal(a.receipt, b.receipt));
   EXPECT_TRUE(Equal(a.bytes, b.bytes));
   EXPECT_EQ(a.offset, b.offset);
+  EXPECT_TRUE(Equal(a.salt.view(), b.salt.view()));
   EXPECT_EQ(a.complete, b.complete);
   EXPECT_EQ(a.code, b.code);
   EXPECT_EQ(a.final, b.final);

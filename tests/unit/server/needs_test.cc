@@ -92,6 +92,21 @@ TEST(Needs, AClippingBoundBeyondTheBoxIsForDevicesThatClamp) {
   EXPECT_EQ(open.job.CloseRound().reported, 1U);
 }
 
+TEST(Needs, AJobThatRequiresTheSaltIsForDevicesThatMixItIn) {
+  JobConfig config = SmallConfig();
+  config.requires_salt = true;
+  OpenJob open(config);
+  EXPECT_EQ(open.KindFor(open.drawn, {0, ~kFeatureSalt}), Reply::Kind::kWait);
+  const Reply reply = open.job.Answer(open.drawn, HelloOf(open.job, {0, kFeatureSalt}));
+  ASSERT_EQ(reply.kind, Reply::Kind::kTrain);
+  EXPECT_TRUE(open.Trains(open.drawn, false));
+  // One that says no Hello does not say that it takes no salt.
+  Upload upload;
+  upload.task = reply.task;
+  EXPECT_EQ(open.job.Answer(open.job.cohort()[1], upload.Begin()).code, ErrorCode::kMalformed);
+  EXPECT_EQ(open.job.CloseRound().reported, 1U);
+}
+
 // In every kind of request, to the last byte.
 // SECURITY.md S19.
 TEST(Needs, WhoLacksSomethingIsAnsweredAsWhoeverIsNotDrawn) {

@@ -171,7 +171,10 @@ TEST(PrivateNoiseClient, ACutLinkAtAnyMessageShowsNoSecondNoise) {
 }
 
 // The bytes of a device's whole upload.
-std::vector<uint8_t> Upload(SmallJob& small, uint32_t index, uint32_t entropy_stream) {
+std::vector<uint8_t> Upload(uint32_t entropy_stream) {
+  SmallJob small(PrivateConfig());
+  EXPECT_TRUE(small.job.OpenRound());
+  const uint32_t index = small.job.cohort()[0];
   SmallDevice device(small.registry[index], index, *small.job.config().model, entropy_stream, 4000);
   Client::Progress progress = Client::Progress::kAgain;
   std::vector<uint8_t> bytes;
@@ -187,11 +190,8 @@ std::vector<uint8_t> Upload(SmallJob& small, uint32_t index, uint32_t entropy_st
 }
 
 TEST(PrivateNoiseClient, AResetDeviceDrawsNonceAndNoiseAnew) {
-  SmallJob small(PrivateConfig());
-  ASSERT_TRUE(small.job.OpenRound());
-  const uint32_t index = small.job.cohort()[0];
-  EXPECT_EQ(Upload(small, index, 0), Upload(small, index, 0)) << "the same entropy";
-  EXPECT_NE(Upload(small, index, 0), Upload(small, index, 1));
+  EXPECT_EQ(Upload(0), Upload(0)) << "the same entropy";
+  EXPECT_NE(Upload(0), Upload(1));
 }
 
 // Entropy that gives zeros for everything but the first nonce bytes, to tell the two apart.
@@ -236,7 +236,7 @@ TEST_F(PrivateNoiseTest, ASecondNoisyUpdateInOneAttemptIsNotTaken) {
 }
 
 TEST_F(PrivateNoiseTest, ADeviceResetBeforeItsUploadMayTrainAgain) {
-  AdvanceTo(Client::State::kUpload);  // announced, and nothing sent
+  AdvanceTo(Client::State::kUploadBegin);  // trained, and not announced
   Start(1);
   EXPECT_EQ(device->Run(small.job, index), Status::kOk);
   EXPECT_EQ(small.job.CloseRound().reported, 1u);

@@ -42,9 +42,10 @@
 //     to the nearer edge; its density at a' is at most 2 / w, so the mean of a term is at most
 //     (4/3) E w^2 / sqrt(lambda). Take the minimum over lambda and the root (Jensen).
 //
-// Nonces. The device draws the nonce of its key, so it can try many and keep the best. Lemma 5 with
-// a union bound covers that: for 2^b nonces take x = (b + c) ln 2, and the bound fails with a
-// probability of 2^-c.
+// Nonces. A device without a salt of the server draws the nonce of its key alone, so it can try
+// many and keep the best. Lemma 5 with a union bound covers that: for 2^b nonces take x = (b + c)
+// ln 2, and the bound fails with a probability of 2^-c. A device with a salt has one dither in an
+// attempt (round/attempt.h): b = 0, and lemma 4 holds on average.
 //
 // Pure functions in double, safe from any thread. ShiftQuantile() integrates on a grid; its error
 // is below one part in 100, which it adds.

@@ -206,11 +206,12 @@ TEST(ShiftBound, TheBestOfManyNoncesStaysBelowTheQuantile) {
 
 // PRIVACY.md prints the bounds, rounded up to a tenth of a scale.
 TEST(ShiftBound, ThePagePrintsIt) {
+  const std::string head =
+      "| parameters d | C, in sigma | on average | one dither | "
+      "best of 2^40 nonces | in units of C |";
   std::ifstream file(SOTTO_SOURCE_DIR "/server/PRIVACY.md");
   std::string line;
-  while (std::getline(file, line) &&
-         line !=
-             "| parameters d | C, in sigma | on average | best of 2^40 nonces | in units of C |") {
+  while (std::getline(file, line) && line != head) {
   }
   std::getline(file, line);
   int rows = 0;
@@ -220,10 +221,19 @@ TEST(ShiftBound, ThePagePrintsIt) {
     double d = 0;
     double clip = 0;
     double mean = 0;
+    double one = 0;
     double best = 0;
-    ASSERT_EQ(std::sscanf(line.c_str(), "%lf %lf %lf %lf", &d, &clip, &mean, &best), 4) << line;
+    double in_clips[3] = {};
+    ASSERT_EQ(std::sscanf(line.c_str(), "%lf %lf %lf %lf %lf %lf %lf %lf", &d, &clip, &mean, &one,
+                          &best, &in_clips[0], &in_clips[1], &in_clips[2]),
+              8)
+        << line;
     EXPECT_NEAR(mean, MeanShift(clip, d) + 0.05, 0.0501) << line;
+    EXPECT_NEAR(one, ShiftQuantile(clip, d, 40) + 0.05, 0.0501) << line;
     EXPECT_NEAR(best, ShiftQuantile(clip, d, 80) + 0.05, 0.0501) << line;
+    EXPECT_GE(in_clips[0], MeanShift(clip, d) / clip) << line;
+    EXPECT_GE(in_clips[1], ShiftQuantile(clip, d, 40) / clip) << line;
+    EXPECT_GE(in_clips[2], ShiftQuantile(clip, d, 80) / clip) << line;
   }
   EXPECT_GE(rows, 3);
 }

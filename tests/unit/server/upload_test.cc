@@ -1,5 +1,7 @@
 // Tests of uploads, with requests made by hand: what a job accepts, resumes and refuses.
+#include <algorithm>
 #include <gtest/gtest.h>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +20,7 @@ class UploadTest : public testing::Test {
     upload_.bytes = EncodedUpdate(upload_.nonce);
   }
 
-  std::vector<uint8_t> EncodedUpdate(const std::vector<uint8_t>& nonce) {
+  std::vector<uint8_t> EncodedUpdate(const std::vector<uint8_t>& nonce, ByteSpan salt = {}) {
     const std::string& id = small_.registry[device_].id;
     Key round_key;
     EXPECT_EQ(DeriveRoundKey(small_.registry[device_].secret,
@@ -26,7 +28,8 @@ class UploadTest : public testing::Test {
                               {reinterpret_cast<const uint8_t*>(id.data()), id.size()},
                               0,
                               0,
-                              {nonce.data(), nonce.size()}},
+                              {nonce.data(), nonce.size()},
+                              salt},
                              &round_key),
               Status::kOk);
     const std::vector<float> update(small_.job.config().model->parameters, 0.01f);
@@ -75,6 +78,84 @@ TEST_F(UploadTest, ADeviceThatTrainedAnewStartsItsUploadAnew) {
   other.bytes = EncodedUpdate(other.nonce);
   EXPECT_EQ(Answer(other.Begin()).offset, 0u);
   EXPECT_TRUE(Answer(other.Chunk(0, other.bytes.size())).complete);
+}
+
+// A device that takes salts, as its Hello says.
+class SaltedUploadTest : public UploadTest {
+ protected:
+  SaltedUploadTest() { SayHello(kFeatureSalt); }
+
+  void SayHello(uint32_t features) {
+    Request hello = Hello(small_.job);
+    hello.abilities.features = features;
+    EXPECT_EQ(Answer(hello).kind, Reply::Kind::kTrain);
+  }
+  void AnnounceAnother() {
+    upload_.nonce[0] ^= 1;
+    EXPECT_EQ(Answer(upload_.Begin()).code, ErrorCode::kConflict);
+    EXPECT_EQ(Answer(Hello(small_.job)).kind, Reply::Kind::kWait);
+  }
+};
+
+TEST_F(SaltedUploadTest, TheSaltIsPartOfTheKeyAndSurvivesACutLink) {
+  const Reply first = Answer(upload_.Begin());
+  ASSERT_TRUE(first.salt.is_there);
+  upload_.bytes = EncodedUpdate(upload_.nonce, first.salt.view());
+  EXPECT_FALSE(Answer(upload_.Chunk(0, 30)).salt.is_there) << "an answer to UpdateBegin has it";
+  SayHello(kFeatureSalt);
+  const Reply again = Answer(upload_.Begin());
+  EXPECT_EQ(again.offset, 30u);
+  EXPECT_TRUE(std::equal(first.salt.bytes, first.salt.bytes + kSaltSize, again.salt.bytes));
+  EXPECT_TRUE(Answer(upload_.Chunk(30, upload_.bytes.size() - 30)).complete);
+}
+
+// It would have a choice of noises, with the salt known or by another salt.
+TEST_F(SaltedUploadTest, ADeviceThatHasItsSaltAnnouncesNoOtherUpdate) {
+  EXPECT_TRUE(Answer(upload_.Begin()).salt.is_there);
+  AnnounceAnother();
+}
+
+TEST_F(SaltedUploadTest, NorAsADeviceThatTakesNone) {
+  EXPECT_TRUE(Answer(upload_.Begin()).salt.is_there);
+  SayHello(0);
+  AnnounceAnother();
+}
+
+TEST_F(SaltedUploadTest, ANonceOfZerosIsANonceToo) {
+  upload_.nonce.assign(kNonceSize, 0);
+  EXPECT_TRUE(Answer(upload_.Begin()).salt.is_there);
+}
+
+TEST_F(UploadTest, ADeviceThatTakesNoSaltGetsNone) {
+  EXPECT_FALSE(Answer(upload_.Begin()).salt.is_there);
+}
+
+TEST(Salt, IsOfItsDeviceAndAttemptAndNotForSeededJobs) {
+  std::set<std::vector<uint8_t>> salts;
+  size_t uploads = 0;
+  const auto collect = [&](const JobConfig& config) {
+    SmallJob small(config);
+    for (int round = 0; round < 2; ++round) {
+      EXPECT_TRUE(small.job.OpenRound());
+      for (const uint32_t device : small.job.cohort()) {
+        Request hello = Hello(small.job);
+        hello.abilities.features = kFeatureSalt;
+        Upload upload;
+        upload.task = small.job.Answer(device, hello).task;
+        const Salt salt = small.job.Answer(device, upload.Begin()).salt;
+        ++uploads;
+        if (salt.is_there) salts.emplace(salt.view().begin(), salt.view().end());
+      }
+      small.job.CloseRound();
+    }
+  };
+  collect(SmallConfig());
+  EXPECT_EQ(salts.size(), uploads);
+  salts.clear();
+  JobConfig seeded = SmallConfig();
+  seeded.seeded = true;
+  collect(seeded);
+  EXPECT_EQ(salts.size(), 0u);
 }
 
 TEST_F(UploadTest, WhatBelongsToAnotherAttemptIsRefused) {
