@@ -128,8 +128,7 @@ TEST(Cli, AFullDiskUnderStandardOutputIsAFailure) {
        }) {
     const Outcome run = Sotto(command, "2>&1 >/dev/full");
     EXPECT_EQ(run.exit_code, 1) << command;
-    EXPECT_NE(run.output.find("standard output failed: is the disk full?"), std::string::npos)
-        << run.output;
+    EXPECT_NE(run.output.find("standard output failed: "), std::string::npos) << run.output;
   }
   EXPECT_EQ(Sotto("nonsense", "2>/dev/full").exit_code, 2);
 }

@@ -63,25 +63,26 @@ OutputDescriptor::~OutputDescriptor() {
   if (is_new_) unlink(path_.c_str());
 }
 
-bool OutputDescriptor::Replace(const std::string& contents) {
+int OutputDescriptor::Replace(const std::string& contents) {
   // What is not a regular file has no contents to remove.
-  const bool is_written = is_regular_ ? WriteOver(contents) : WriteAll(descriptor_, contents);
-  const bool is_closed = close(descriptor_) == 0;
+  int error = is_regular_ ? WriteOver(contents) : WriteAll(descriptor_, contents) ? 0 : errno;
+  if (close(descriptor_) != 0 && error == 0) error = errno;
   descriptor_ = -1;
-  if (!is_written && is_new_) unlink(path_.c_str());
-  return is_written && is_closed;
+  if (error != 0 && is_new_ && is_regular_) unlink(path_.c_str());
+  return error;
 }
 
-// The room comes first: a full disk leaves the old contents.
-bool OutputDescriptor::WriteOver(const std::string& contents) {
+// The room comes first: a full disk leaves the old contents. A part of the new ones could be taken
+// for the whole.
+int OutputDescriptor::WriteOver(const std::string& contents) {
   struct stat old {};
   const auto size = static_cast<off_t>(contents.size());
-  if (fstat(descriptor_, &old) != 0 || fcntl(descriptor_, F_SETFL, 0) != 0) return false;
-  const int error = contents.empty() ? 0 : posix_fallocate(descriptor_, 0, size);
-  const bool has_room = error == 0 || error == EOPNOTSUPP || error == EINVAL;
-  const bool is_written = has_room && WriteAll(descriptor_, contents);
-  const off_t kept = is_written ? size : 0;
-  return ftruncate(descriptor_, has_room ? kept : old.st_size) == 0 && is_written;
+  if (fstat(descriptor_, &old) != 0 || fcntl(descriptor_, F_SETFL, 0) != 0) return errno;
+  const int room = contents.empty() ? 0 : posix_fallocate(descriptor_, 0, size);
+  const bool has_room = room == 0 || room == EOPNOTSUPP || room == EINVAL;
+  const int error = !has_room ? room : WriteAll(descriptor_, contents) ? 0 : errno;
+  const off_t kept = error == 0 ? size : has_room ? 0 : old.st_size;
+  return ftruncate(descriptor_, kept) == 0 || error != 0 ? error : errno;
 }
 
 bool OutputDescriptor::IsSameFile(const OutputDescriptor& other) const {

@@ -31,7 +31,8 @@ int Fail(const std::string& program, const std::string& what, int code) {
 // The exit status of a command that has done its work: 0 only if its texts have arrived, too.
 int StatusOfStreams(const std::string& program) {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    return Fail(program, "writing to standard output failed: is the disk full?", kExitFailure);
+    return Fail(program, "writing to standard output failed: is the disk full? Make room on it",
+                kExitFailure);
   }
   return std::ferror(stderr) == 0 ? 0 : Fail(program, "the log is not whole", kExitFailure);
 }

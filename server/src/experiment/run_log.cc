@@ -1,10 +1,12 @@
 #include "experiment/run_log.h"
 
+#include <cerrno>
 #include <cmath>
 #include <fmt/format.h>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 
 #include <nlohmann/json.hpp>
 
@@ -121,11 +123,15 @@ void RunLogFile::Append(const std::string& key, const std::string& kind, const S
   json.update(ToJson(run.outcome));
   json["seconds"] = seconds;
   const std::lock_guard<std::mutex> lock(mutex_);
+  errno = 0;
   std::ofstream file(path_, std::ios::binary | std::ios::app);
   file << (ends_in_line_ ? "" : "\n") + Sealed(JsonText(json)) + "\n";
   file.close();
   if (!file) {
-    throw std::runtime_error(fmt::format("{}: a run cannot be written: is the disk full?", path_));
+    const int error = errno != 0 ? errno : EIO;
+    throw std::runtime_error(fmt::format("{}: a run cannot be written: {}; {}", path_,
+                                         std::generic_category().message(error),
+                                         posix::AdviceFor(error, "check its folder")));
   }
   ends_in_line_ = true;
   runs_[key] = run;

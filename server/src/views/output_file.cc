@@ -1,5 +1,6 @@
 #include "views/output_file.h"
 
+#include <cerrno>
 #include <deque>
 #include <filesystem>
 #include <fmt/format.h>
@@ -141,9 +142,11 @@ OutputFile::OutputFile(const Output& output) : output_(output) {
 }
 
 void OutputFile::Finish() {
-  if (file_->Replace(text_.str())) return;
-  throw std::runtime_error(
-      fmt::format("{}: writing {} failed: is the disk full?", output_.option, output_.path));
+  const int error = file_->Replace(text_.str());
+  if (error == 0) return;
+  throw std::runtime_error(fmt::format("{}: cannot write {}: {}; {}", output_.option, output_.path,
+                                       std::generic_category().message(error),
+                                       posix::AdviceFor(error, "name another file")));
 }
 
 void RequireNoStoreFile(const Output& output, const std::string& store) {
@@ -208,7 +211,10 @@ void WriteJson(const std::string& path, const nlohmann::ordered_json& json, Read
   if (IsStandardOutput(path)) {
     const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
     if (!is_written || std::fflush(stdout) != 0) {
-      throw std::runtime_error("writing the JSON to standard output failed: is the disk full?");
+      const int error = errno;
+      throw std::runtime_error(fmt::format("writing the JSON to standard output failed: {}; {}",
+                                           std::generic_category().message(error),
+                                           posix::AdviceFor(error, "read its output to the end")));
     }
   } else {
     WriteOutput(JsonOutput(path, readers), text);

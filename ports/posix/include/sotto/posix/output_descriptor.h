@@ -38,15 +38,16 @@ class OutputDescriptor {
   OutputDescriptor(const OutputDescriptor&) = delete;
   OutputDescriptor& operator=(const OutputDescriptor&) = delete;
 
-  // Replaces the contents and closes the file. Call it once. False if not all could be written: if
-  // the disk has no room, a file that was there has its old contents, and a new one is removed.
-  bool Replace(const std::string& contents);
+  // Replaces the contents and closes the file. Call it once. Returns 0, or the number of the error
+  // if not all could be written: if the disk has no room, a file that was there has its old
+  // contents, after another error it is empty; a new one is removed.
+  int Replace(const std::string& contents);
 
   // True if both are one regular file. Two may share a device such as /dev/null.
   bool IsSameFile(const OutputDescriptor& other) const;
 
  private:
-  bool WriteOver(const std::string& contents);
+  int WriteOver(const std::string& contents);
 
   const std::string path_;
   int descriptor_ = -1;
