@@ -258,7 +258,8 @@ TEST_F(CsvTest, ADefectNamesLineAndColumn) {
               "line 3, column 2 (label): empty; the label is missing");
   EXPECT_SAYS(Refusal("a,label\n1,0\nx\"y,0\n"), "line 3, column 1: a quote stands within a field");
   EXPECT_SAYS(Refusal("a,label\n\"1,0\n2,0\n"), "the file ends within a quoted field");
-  EXPECT_SAYS(Refusal(""), "the file has no rows");
+  EXPECT_SAYS(Refusal(""), "a.csv: the file is empty; write it, or fetch it again");
+  EXPECT_SAYS(Refusal("\n\n"), "the file has no rows");
   EXPECT_SAYS(Refusal("a,label\n"), "it holds no samples");
   EXPECT_SAYS(Refusal("a,label\n1,0\n", ":colour=red"), "csv has no option colour; its options: ");
   EXPECT_SAYS(Refusal("a,label\n1,0\n", ":window=0"), "window=0: expected a whole number from 1");

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+#include <zip.h>
 
 #include "sotto/data/mat_files.h"
 #include "sotto/data/source.h"
@@ -285,6 +286,78 @@ TEST_F(FormatsTest, FilesOfOtherProgramsAreNamedWithWhatToDo) {
   EXPECT_SAYS(Complaint(Write("x.csv.gz", "\x89HDF\r\n....")), "it is an HDF5 file");
   EXPECT_SAYS(Complaint(Write("x.mat", "MATLAB 7.3 MAT-file, Platform: GLNXA64")),
               "it is of MATLAB 7.3, which is HDF5; save it as MATLAB 5: save -v7");
+  EXPECT_SAYS(Complaint(Write("x.csv", "version https://git-lfs.github.com/spec/v1\n")),
+              "x.csv: it is a pointer of Git LFS; fetch the file that it stands for: git lfs pull");
+  EXPECT_SAYS(Complaint(Write("x.csv", "<!DOCTYPE html>\n<html>\n")),
+              "it is a web page; the download");
+}
+
+// An archive with one member of any content.
+std::string WriteArchive(const std::string& path, const char* member) {
+  int code = 0;
+  zip_t* const archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
+  zip_file_add(archive, member, zip_source_buffer(archive, "text", 4, 0), 0);
+  EXPECT_EQ(zip_close(archive), 0);
+  return path;
+}
+
+TEST_F(FormatsTest, WhatIsNamedNpzAndIsNoneIsNamedWithWhatToDo) {
+  EXPECT_SAYS(Complaint(WriteArchive(Path("x.npz"), "archive/data.pkl")),
+              "it is a file of PyTorch");
+  EXPECT_SAYS(Complaint(WriteArchive(Path("x.npz"), "xl/workbook.xml")), "it is a spreadsheet");
+  EXPECT_SAYS(Complaint(WriteArchive(Path("x.npz"), "data.csv")),
+              "it holds no array of NumPy, NAME.npy, but \"data.csv\"; unpack it");
+  EXPECT_SAYS(Complaint(Write("x.npz", Npy<float>("<f4", "(1, 1)", {1}))),
+              "it is one array of NumPy: give it a name that ends in .npy");
+  EXPECT_SAYS(Complaint(Write("x.npz", "x,label\n1,0\n")), "write it with numpy.savez");
+  EXPECT_SAYS(Complaint(Write("x.npz", "PK\x03\x04 and no more")), "damaged: fetch it again");
+  EXPECT_SAYS(Complaint(Write("x.npz.gz", "x,label\n")), "it is compressed by gzip: gunzip FILE");
+}
+
+TEST_F(FormatsTest, AnEmptyFileAndAFolderAreToldAsWhatTheyAre) {
+  for (const char* name : {"x.csv", "x.npz", "x.npy", "x.libsvm", "x.mat", "x.txt"}) {
+    EXPECT_SAYS(Complaint(Write(name, "")), "the file is empty; write it, or fetch it again");
+  }
+  const std::string x = Write("x.npy", Npy<float>("<f4", "(1, 1)", {1}));
+  std::filesystem::create_directory(Path("folder"));
+  EXPECT_SAYS(Complaint(x + ":y=" + Path("folder")), "folder: this is a folder; name a file");
+}
+
+TEST_F(FormatsTest, AMatlabFileOfNothingIsRefused) {
+  const std::vector<double> ones(size_t{1} << 21, 1);
+  EXPECT_SAYS(Complaint(WriteSvhn(Path("x.mat"), ones, MAT_COMPRESSION_ZLIB)),
+              "x.mat: its compressed data grow to more than 64 times their size; if it is what");
+}
+
+TEST_F(FormatsTest, PartsOfGzipFollowOneAnotherAndNothingElseDoes) {
+  const auto bytes_of = [&](const std::string& text) {
+    std::ifstream file(Write("part.gz", text), std::ios::binary);
+    return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  };
+  const std::string head = bytes_of("x,label\n1,0\n");
+  const std::string rest = bytes_of("2,1\n3,0\n");
+  const std::string zeros(70000, '\0');
+  for (const std::string& good : {head + rest, head + zeros, head + rest + zeros}) {
+    const size_t samples = good.find(rest) == std::string::npos ? 1 : 3;
+    EXPECT_EQ(Read(Write("a.csv", good))->size(), samples);
+  }
+  for (const std::string& bad : {head + "2,1\n", head + zeros + "2,1\n"}) {
+    EXPECT_SAYS(Complaint(Write("a.csv", bad)), "a.csv: goes on after its compressed data; fetch");
+  }
+  std::string damaged = head + rest;
+  damaged[head.size()] = 'x';  // once it was left out without a word, and all rows behind it
+  EXPECT_SAYS(Complaint(Write("a.csv", damaged)), "goes on after its compressed data");
+  EXPECT_SAYS(Complaint(Write("a.csv", head.substr(0, head.size() - 1))), "is truncated");
+  damaged = head;
+  damaged[head.size() - 6] = static_cast<char>(~damaged[head.size() - 6]);
+  EXPECT_SAYS(Complaint(Write("a.csv", damaged)), "cannot be read: incorrect data check");
+}
+
+TEST_F(FormatsTest, AFileOfAnOptionCountsWithACommaInItsName) {
+  const std::string list = Write("c,d.csv", "mode\na\n");
+  const DataSource source = ParseDataSource(Write("a.csv", "mode,label\na,0\n") +
+                                            ":onehot=mode,categories=" + Path("c\\,d.csv"));
+  EXPECT_EQ(FilesIn(source), (Names{Path("a.csv"), list}));
 }
 
 TEST_F(FormatsTest, ADamagedMatlabFileIsOneMessage) {

@@ -133,7 +133,7 @@ TEST_F(IdxTest, AMissingFileIsNamed) {
 }
 
 TEST_F(IdxTest, AFolderIsNotAFile) {
-  EXPECT_CONTAINS(ImagesComplaint(testing::TempDir()), "Is a directory");
+  EXPECT_CONTAINS(ImagesComplaint(testing::TempDir()), "this is a folder; name a file");
 }
 
 TEST_F(IdxTest, EveryTruncationOfARawFileIsRefused) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -13,6 +14,9 @@
 namespace sotto {
 
 namespace {
+
+constexpr size_t kBufferBytes = size_t{1} << 16;
+constexpr uint8_t kPackedByte = 0x1F;  // with which each compressed part begins
 
 // 0 for what is no file; opening it says so.
 uint64_t SizeOf(const std::string& path) {
@@ -63,48 +67,96 @@ posix::FileError ByteSource::GrowthDefect(const std::string& advice) const {
       advice);
 }
 
-ByteFile::ByteFile(const std::string& path) : ByteSource(path), growth_(SizeOf(path)) {
-  // zlib refuses a folder by itself.
+ByteFile::ByteFile(const std::string& path)
+    : ByteSource(path), buffer_(kBufferBytes), growth_(SizeOf(path)) {
   std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored)) posix::RequireRegularFile(path);
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw posix::FileError(path + ": this is a folder; name a file");
+  }
+  posix::RequireRegularFile(path);
   errno = 0;
-  file_.reset(gzopen(path.c_str(), "rb"));
-  if (file_ != nullptr) return;
-  const int error = errno != 0 ? errno : ENOMEM;
-  posix::ThrowFileError(fmt::format("{}: cannot be opened: {}; check the path and its permissions",
-                                    path, std::strerror(error)),
+  file_.reset(std::fopen(path.c_str(), "rb"));
+  if (file_ == nullptr) {
+    const int error = errno;
+    posix::ThrowFileError(
+        fmt::format("{}: cannot be opened: {}; check the path and its permissions", path,
+                    std::strerror(error)),
+        error);
+  }
+  is_packed_ = Fill() && stream_.avail_in > 1 && buffer_[0] == kPackedByte && buffer_[1] == 0x8B;
+  constexpr int kGzip = 16 + MAX_WBITS;
+  if (is_packed_ && inflateInit2(&stream_, kGzip) != Z_OK) throw std::bad_alloc();
+}
+
+ByteFile::~ByteFile() {
+  if (is_packed_) inflateEnd(&stream_);
+}
+
+// The next bytes of the file; false at its end.
+bool ByteFile::Fill() {
+  stream_.next_in = buffer_.data();
+  stream_.avail_in =
+      static_cast<unsigned>(std::fread(buffer_.data(), 1, buffer_.size(), file_.get()));
+  if (std::ferror(file_.get()) == 0) return stream_.avail_in > 0;
+  const int error = errno;
+  posix::ThrowFileError(fmt::format("{}: cannot be read: {}; if it is damaged, fetch it again",
+                                    name(), std::strerror(error)),
                         error);
 }
 
 size_t ByteFile::Read(uint8_t* out, size_t count) {
-  constexpr size_t kMostAtOnce = size_t{1} << 20;
   size_t read = 0;
-  while (read < count) {
-    const size_t wanted = std::min(count - read, kMostAtOnce);
-    const int got = gzread(file_.get(), out + read, static_cast<unsigned>(wanted));
-    if (got > 0) read += static_cast<size_t>(got);
-    if (got > 0 && gzdirect(file_.get()) == 0 && !growth_.Add(static_cast<uint64_t>(got))) {
-      throw GrowthDefect("if it is what it should be, unpack it first: gunzip -k FILE.gz");
-    }
-    if (got == static_cast<int>(wanted)) continue;
-    // zlib verifies the checksum only when a read reaches the end.
-    ThrowIfUnreadable();
-    break;
+  while (read < count && (stream_.avail_in > 0 || Fill() || (is_packed_ && !is_between_))) {
+    if (is_packed_ && is_between_ && !BeginPart()) continue;
+    read += is_packed_ ? Unpack(out + read, count - read) : Copy(out + read, count - read);
   }
   return read;
 }
 
-void ByteFile::ThrowIfUnreadable() {
-  int code = Z_OK;
-  const char* message = gzerror(file_.get(), &code);
-  if (code == Z_OK || code == Z_STREAM_END) return;
-  if (code == Z_BUF_ERROR) {
+size_t ByteFile::Copy(uint8_t* out, size_t count) {
+  const auto size = static_cast<unsigned>(std::min<size_t>(count, stream_.avail_in));
+  std::copy_n(stream_.next_in, size, out);
+  stream_.next_in += size;
+  stream_.avail_in -= size;
+  return size;
+}
+
+// Between two parts. False: there were zeros alone in the buffer.
+bool ByteFile::BeginPart() {
+  while (stream_.avail_in > 0 && *stream_.next_in == 0) {
+    ++stream_.next_in;
+    --stream_.avail_in;
+  }
+  if (stream_.avail_in == 0) return false;
+  if (*stream_.next_in != kPackedByte || inflateReset(&stream_) != Z_OK) {
+    throw Defect("goes on after its compressed data",
+                 "fetch the file again, or unpack it: gunzip -k FILE.gz");
+  }
+  is_between_ = false;
+  return true;
+}
+
+size_t ByteFile::Unpack(uint8_t* out, size_t count) {
+  constexpr size_t kMostAtOnce = size_t{1} << 20;
+  if (stream_.avail_in == 0) {
     throw Defect("is truncated: the compressed data stop early", "fetch the file again");
   }
-  const int error = code == Z_ERRNO ? errno : code == Z_MEM_ERROR ? ENOMEM : 0;
-  posix::ThrowFileError(fmt::format("{}: cannot be read: {}; if it is damaged, fetch it again",
-                                    name(), code == Z_ERRNO ? std::strerror(error) : message),
-                        error);
+  const size_t wanted = std::min(count, kMostAtOnce);
+  stream_.next_out = out;
+  stream_.avail_out = static_cast<unsigned>(wanted);
+  const int code = inflate(&stream_, Z_NO_FLUSH);
+  if (code == Z_MEM_ERROR) throw std::bad_alloc();
+  if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) {
+    throw Defect(
+        fmt::format("cannot be read: {}", stream_.msg == nullptr ? "no gzip" : stream_.msg),
+        "if it is damaged, fetch it again");
+  }
+  is_between_ = code == Z_STREAM_END;
+  const size_t got = wanted - stream_.avail_out;
+  if (!growth_.Add(got)) {
+    throw GrowthDefect("if it is what it should be, unpack it first: gunzip -k FILE.gz");
+  }
+  return got;
 }
 
 bool LineFile::Next(std::string* line) {

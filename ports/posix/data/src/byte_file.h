@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -70,22 +71,31 @@ class ByteSource {
   std::string name_;
 };
 
-// A file as it is, or compressed by gzip, with any name: zlib passes others through unchanged.
+// A file as it is, or compressed by gzip, with any name: its first bytes say which. Compressed
+// parts may follow one another, and zeros the last one; anything else there is a Defect().
 class ByteFile : public ByteSource {
  public:
   // Throws a FileError if it cannot be opened, and std::invalid_argument for what is no file.
   explicit ByteFile(const std::string& path);
+  ~ByteFile() override;
 
   size_t Read(uint8_t* out, size_t count) override;
 
  private:
   struct Close {
-    void operator()(gzFile_s* file) const { gzclose(file); }
+    void operator()(std::FILE* file) const { std::fclose(file); }
   };
 
-  void ThrowIfUnreadable();
+  bool Fill();
+  size_t Copy(uint8_t* out, size_t count);
+  bool BeginPart();
+  size_t Unpack(uint8_t* out, size_t count);
 
-  std::unique_ptr<gzFile_s, Close> file_;
+  std::unique_ptr<std::FILE, Close> file_;
+  std::vector<uint8_t> buffer_;
+  z_stream stream_{};  // its input is what is left of the buffer, packed or not
+  bool is_packed_ = false;
+  bool is_between_ = false;  // a part has ended
   Growth growth_;
 };
 

@@ -25,6 +25,9 @@ constexpr char kNoModel[] =
     "an array for each tensor";
 constexpr char kAsCsv[] = "save the table as CSV, UTF-8";
 
+constexpr char kLfs[] = "fetch the file that it stands for: git lfs pull";
+constexpr char kWebPage[] = "the download failed, or wants a login: fetch the file once more";
+
 const std::vector<Foreign>& ForeignTable() {
   using namespace std::string_view_literals;
   static const std::vector<Foreign> kTable = {
@@ -85,6 +88,10 @@ const std::vector<Foreign>& ForeignTable() {
        "unpack it: unzstd FILE",
        "unpack it"},
       {{".pdf"}, "%PDF"sv, "a PDF", kAsCsv, kNoModel},
+      {{}, "version https://"sv, "a pointer of Git LFS", kLfs, kLfs},
+      {{}, "<!DOCTYPE html"sv, "a web page", kWebPage, kWebPage},
+      {{}, "<!doctype html"sv, "a web page", kWebPage, kWebPage},
+      {{}, "<html"sv, "a web page", kWebPage, kWebPage},
   };
   return kTable;
 }

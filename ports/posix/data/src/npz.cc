@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -7,6 +9,7 @@
 
 #include "arrays.h"
 #include "named.h"
+#include "sotto/data/foreign.h"
 #include "sotto/options/nearest.h"
 
 namespace sotto {
@@ -16,6 +19,16 @@ struct Discard {
   void operator()(zip_t* archive) const { zip_discard(archive); }
 };
 using Archive = std::unique_ptr<zip_t, Discard>;
+
+// What to do about a file that is no whole archive.
+const char* AdviceFor(const std::string& path) {
+  std::string begin(4, '\0');
+  std::ifstream(path, std::ios::binary).read(begin.data(), 4);
+  if (begin.substr(0, 2) == "\x1F\x8B") return "it is compressed by gzip: gunzip FILE";
+  if (begin == "PK\x03\x04") return "a part of it is missing or damaged: fetch it again";
+  if (begin == "\x93NUM") return "it is one array of NumPy: give it a name that ends in .npy";
+  return "write it with numpy.savez or numpy.savez_compressed";
+}
 
 Archive Open(const std::string& path) {
   posix::RequireRegularFile(path);
@@ -31,9 +44,7 @@ Archive Open(const std::string& path) {
         fmt::format("{}: cannot be opened: {}; check the path and its permissions", path, why));
   }
   throw posix::FileError(
-      fmt::format("{}: cannot be opened as .npz: {}; if a part of it is missing, fetch it again, "
-                  "else write it with numpy.savez or numpy.savez_compressed",
-                  path, why));
+      fmt::format("{}: cannot be opened as .npz: {}; {}", path, why, AdviceFor(path)));
 }
 
 // An entry of the archive.
@@ -81,17 +92,43 @@ class Entry : public ByteSource {
   Growth growth_;
 };
 
+bool EndsIn(const std::string& text, std::string_view ending) {
+  return text.size() >= ending.size() &&
+         std::string_view(text).substr(text.size() - ending.size()) == ending;
+}
+
+// What an archive without an array is: "it is a file of PyTorch; ...".
+std::string DescribeArchive(const std::vector<std::string>& members) {
+  for (const std::string& member : members) {
+    const char* const ending = EndsIn(member, "data.pkl")     ? "a.pt"
+                               : member.substr(0, 3) == "xl/" ? "a.xlsx"
+                                                              : "";
+    if (*ending != '\0') return ForeignFile(ending, "", NamedAs::kSamples);
+  }
+  return fmt::format(
+      "it holds no array of NumPy, NAME.npy, but {}; unpack it and name the file in it",
+      members.empty() ? "nothing" : Quoted(members.front()));
+}
+
 // The arrays of an archive.
 class Directory {
  public:
   explicit Directory(const std::string& path) : path_(path), archive_(Open(path)) {
     const zip_int64_t count = zip_get_num_entries(archive_.get(), 0);
+    std::vector<std::string> others;
     for (zip_int64_t i = 0; i < count; ++i) {
       const char* name = zip_get_name(archive_.get(), static_cast<zip_uint64_t>(i), 0);
       std::string text = name == nullptr ? "" : name;
-      if (text.size() > 4 && text.substr(text.size() - 4) == ".npy") text.resize(text.size() - 4);
+      if (!EndsIn(text, ".npy")) {
+        others.push_back(text);
+        continue;
+      }
+      text.resize(text.size() - 4);
       names_.push_back(text);
+      places_.push_back(static_cast<zip_uint64_t>(i));
     }
+    if (names_.empty())
+      throw posix::FileError(fmt::format("{}: {}", path, DescribeArchive(others)));
   }
 
   // The array that the option names, or else the first of the usual names. Null: there is none and
@@ -114,7 +151,7 @@ class Directory {
   std::unique_ptr<NpyArray> OpenArray(const Named& arrays, const std::string& name) const {
     if (const std::optional<size_t> place = arrays.Find(name)) {
       return std::make_unique<NpyArray>(std::make_unique<Entry>(
-          fmt::format("{}: array {}", path_, name), archive_.get(), zip_uint64_t{*place}));
+          fmt::format("{}: array {}", path_, name), archive_.get(), places_[*place]));
     }
     throw std::invalid_argument(fmt::format("there is no such array; {}{}", arrays.List(),
                                             posix::DidYouMean(name, names_)));
@@ -138,6 +175,7 @@ class Directory {
   std::string path_;
   Archive archive_;
   std::vector<std::string> names_;
+  std::vector<zip_uint64_t> places_;  // of each in the archive
 };
 
 }  // namespace

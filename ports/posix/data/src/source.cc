@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <stdexcept>
 
 #include "byte_file.h"
@@ -152,6 +153,7 @@ void RequireOwnFile(const DataSource& source, const std::string& begin) {
 // A file may have a name that its contents belie.
 void RequireContents(const DataSource& source, const Format& format) {
   if (IsFolder(source.path)) return;
+  static_cast<void>(ByteFile(source.path));  // that it can be read at all
   const std::string begin = FirstBytes(source.path);
   const bool is_zip = begin.compare(0, 4, "PK\x03\x04") == 0;
   if (is_zip && std::string(format.name) != "npz") {
@@ -162,6 +164,11 @@ void RequireContents(const DataSource& source, const Format& format) {
   }
   const std::string is = ForeignFile("", begin, NamedAs::kSamples);
   if (!is.empty()) throw posix::FileError(fmt::format("{}: {}", source.path, is));
+  std::error_code ignored;
+  if (begin.empty() && fs::is_regular_file(source.path, ignored) && fs::is_empty(source.path)) {
+    throw posix::FileError(
+        fmt::format("{}: the file is empty; write it, or fetch it again", source.path));
+  }
 }
 
 const Format& FormatOf(const DataSource& source) {
@@ -174,14 +181,23 @@ const Format& FormatOf(const DataSource& source) {
   }
   if (IsFolder(source.path)) {
     if (const Format* format = FormatOfFolder(source.path)) return *format;
+    std::error_code error;
+    static_cast<void>(fs::directory_iterator(source.path, error));
+    if (error) {
+      throw posix::FileError(
+          fmt::format("{}: the folder cannot be opened: {}; check its permissions", source.path,
+                      error.message()));
+    }
     std::string expected;
     for (const Format& format : Formats()) {
       if (format.train_files.empty()) continue;
       expected += fmt::format("{}{} ({})", expected.empty() ? "" : ", ", format.train_files.front(),
                               format.name);
     }
-    throw posix::FileError(fmt::format("{}: this folder holds no data set; expected one with {}",
-                                       source.path, expected));
+    throw posix::FileError(
+        fmt::format("{}: this folder holds no data set; expected one with {}; or name a file: of "
+                    "single images make one with numpy.savez('data.npz', x=x, y=y)",
+                    source.path, expected));
   }
   if (source.options.count("labels") > 0 && FormatByEnding(source.path) == nullptr) {
     return *FormatByName("idx");
@@ -227,7 +243,13 @@ std::vector<std::string> FilesOf(const DataSource& source, const Format& format)
   const std::vector<std::string>& names = part == "train" ? format.train_files : format.test_files;
   // IMAGES:labels=LABELS is a pair of files.
   const bool is_pair = format.read == ReadIdx && source.options.count("labels") > 0;
-  if (!IsFolder(source.path) || names.empty() || is_pair) {
+  if (IsFolder(source.path) && is_pair) {
+    throw std::invalid_argument(
+        fmt::format("{}: labels= goes with a file of images, and this is a folder; name the file, "
+                    "or leave labels= out",
+                    source.path));
+  }
+  if (!IsFolder(source.path) || names.empty()) {
     if (option == source.options.end()) return {source.path};
     throw std::invalid_argument(fmt::format(
         "{}: part={}: a part is one of a folder, and this is a file", source.path, part));
@@ -374,7 +396,10 @@ std::vector<std::string> FilesIn(const DataSource& source) {
       for (const std::string& name : *names) add_pair((fs::path(source.path) / name).string());
     }
   }
-  for (const auto& [key, value] : source.options) add(value);
+  // As the readers take a text: a comma in it may have a backslash or not.
+  for (const auto& [key, value] : source.options) {
+    add(fmt::format("{}", fmt::join(SplitList(value), ",")));
+  }
   return files;
 }
 

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <matio.h>
 #include <memory>
 #include <stdexcept>
 
+#include "byte_file.h"
 #include "formats.h"
 #include "sotto/posix/files.h"
 
@@ -49,6 +51,7 @@ class SvhnReader {
     height_ = images->dims[0];
     width_ = images->dims[1];
     const size_t count = images->dims[3];
+    RequireGrowth(uint64_t{count} * height_ * width_ * kColours);
     SampleInfo info = InfoFor(
         request_, {static_cast<uint32_t>(height_), static_cast<uint32_t>(width_), kColours});
     ReadLabels(count);
@@ -83,6 +86,13 @@ class SvhnReader {
     if (are_images) return;
     throw Defect("its images are of another kind",
                  "expected uint8 of [height][width][3 colours][images], at least one");
+  }
+
+  void RequireGrowth(uint64_t bytes) const {
+    if (Growth(std::filesystem::file_size(request_.path())).Add(bytes)) return;
+    throw Defect(
+        fmt::format("its compressed data grow to more than {} times their size", Growth::kMost),
+        "if it is what it should be, save it without compression: save -v6");
   }
 
   void ReadLabels(size_t count) {

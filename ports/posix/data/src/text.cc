@@ -101,9 +101,10 @@ class TextReader {
   void ChooseAlphabet() {
     tokens_ = request_.tokens();
     if (tokens_ == 0 && request_.model != nullptr) {
-      throw std::invalid_argument(
-          fmt::format("{}: model {} takes no tokens; expected one that begins with an embedding",
-                      request_.path(), request_.model->name));
+      throw std::invalid_argument(fmt::format(
+          "{}: model {} takes no tokens; expected one that begins with an embedding; if the file "
+          "is a table, say format=csv",
+          request_.path(), request_.model->name));
     }
     const std::string alphabet =
         request_.Has("alphabet") ? request_.Text("alphabet") : UsualAlphabet();
