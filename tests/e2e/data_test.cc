@@ -104,6 +104,17 @@ TEST_F(Data, WhatDoesNotFitTheModelIsAUsageError) {
                 "bad.csv: line 3, column 2 (b): \"x\"; expected a number");
 }
 
+TEST_F(Data, WhatIsMissingIsToldBeforeWhatFollowsFromIt) {
+  const std::string csv = WriteTwoClasses();
+  const std::string why =
+      "two.csv does not say from whom its samples are; name the column of users";
+  const std::string model = Model("two", "input = [2]", {kDense + "2"});
+  ExpectUsageError("simulate --data " + csv + " --partition group --model " + model, why);
+  ExpectUsageError("data show " + csv + " --partition group", why);
+  ExpectFailure(1, "data stats --data " + csv + ":Label=kind",
+                "is there, but what follows is no :KEY=VALUE; a KEY is of small letters");
+}
+
 TEST_F(Data, NoCommandReplacesTheSamplesThatItReads) {
   const std::string csv = WriteTwoClasses();
   const std::string before = ReadFile(csv);

@@ -157,6 +157,21 @@ TEST(LiveClientFilesTest, AKeyFileThatOthersMayReadIsRefused) {
   EXPECT_NE(ReadFile(site.ClientLog(0)).find(key), std::string::npos);
 }
 
+// What is not there to compare is not the same.
+TEST(LiveClientFilesTest, AKeyInAFolderThatCannotBeSearchedIsToldAsThat) {
+  const Site site(1);
+  const Files good(site);
+  const std::string loop = site.Path("loop");
+  ASSERT_EQ(symlink(loop.c_str(), loop.c_str()), 0);
+  Files wrong = good;
+  wrong.key = loop + "/a.key";
+  wrong.mark = loop + "/a.mark";
+  EXPECT_EQ(wrong.Run(), 2);
+  EXPECT_EQ(Count(ReadFile(wrong.log), "names it, too"), 0u) << ReadFile(wrong.log);
+  EXPECT_GE(Count(ReadFile(wrong.log), wrong.key + ": cannot open it: "), 1u)
+      << ReadFile(wrong.log);
+}
+
 // Before it connects, and so before a round counts on it.
 TEST(LiveClientFilesTest, AMarkThatWouldReplaceAnotherFileOrCannotBeWrittenIsRefused) {
   const Site site(1);

@@ -130,6 +130,17 @@ TEST(StrictOptions, AnEmptyTextIsNotAnOptionLeftOut) {
   unlink(file.c_str());
 }
 
+TEST(StrictOptions, AWrongValueOfASettingsFileIsToldWithItsLine) {
+  const std::string file = TestFile("settings.toml");
+  WriteFile(file, "# a run\nrounds = 1.5\n");
+  ExpectRefused(fmt::format("{} simulate --config {} --help", SOTTO_PROGRAM, file),
+                fmt::format("--rounds: '1.5' is not a whole number from 0 on ({}, line 2)", file));
+  WriteFile(file, "noise-multiplier = inf\n");
+  ExpectRefused(fmt::format("{} simulate --config {} --help", SOTTO_PROGRAM, file),
+                fmt::format("({}, line 1)", file));
+  unlink(file.c_str());
+}
+
 TEST(StrictOptions, ASeedBelowZeroIsNoSeed) {
   for (const std::string& program : {kPrograms[0], kPrograms[1], kPrograms[2], kPrograms.back()}) {
     ExpectRefused(program + " --seed -1 --help", "--seed");

@@ -45,12 +45,14 @@ std::vector<NamedFile> OtherFilesOf(const ClientOptions& options) {
   return files;
 }
 
-// Links and . and .. make no difference.
-bool IsSameFile(const std::string& a, const std::string& b) {
-  std::error_code ignored;
-  return std::filesystem::weakly_canonical(a, ignored) ==
-         std::filesystem::weakly_canonical(b, ignored);
+// Links and . and .. make no difference, unless a folder on the way may not be searched.
+std::filesystem::path Resolved(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, error);
+  return error ? std::filesystem::path(path).lexically_normal() : resolved;
 }
+
+bool IsSameFile(const std::string& a, const std::string& b) { return Resolved(a) == Resolved(b); }
 
 void RequireOwnName(const NamedFile& output, const std::vector<NamedFile>& others) {
   for (const NamedFile& other : others) {

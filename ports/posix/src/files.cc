@@ -287,7 +287,9 @@ void RequirePrivateFile(const std::string& path) {
 void RequireRegularFile(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return;
-  throw std::invalid_argument(path + ": this is not a regular file; name another one");
+  throw std::invalid_argument(path + (S_ISDIR(info.st_mode)
+                                          ? ": this is a folder; name a file"
+                                          : ": this is not a regular file; name another one"));
 }
 
 bool CreatePrivateFile(const std::string& path) {

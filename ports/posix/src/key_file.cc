@@ -1,5 +1,6 @@
 #include "sotto/posix/key_file.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string_view>
 
@@ -25,12 +26,14 @@ bool IsDeviceId(std::string_view name) {
   return IsValidDeviceId({reinterpret_cast<const uint8_t*>(name.data()), name.size()});
 }
 
-// Takes "KEYWORD value\n" off the front of the text. False if it begins with something else.
+// Takes "KEYWORD value\n" off the front of the text. False if it begins with something else. Blanks
+// behind the value, and the end of the last line, are what editors add and take.
 bool TakeLine(std::string_view keyword, std::string_view& text, std::string_view& value) {
-  const size_t end = text.find('\n');
-  if (end == std::string_view::npos || text.substr(0, keyword.size()) != keyword) return false;
+  if (text.substr(0, keyword.size()) != keyword) return false;
+  const size_t end = std::min(text.find('\n'), text.size());
   value = text.substr(keyword.size(), end - keyword.size());
-  text.remove_prefix(end + 1);
+  value = value.substr(0, value.find_last_not_of(" \t") + 1);
+  text.remove_prefix(std::min(end + 1, text.size()));
   return true;
 }
 

@@ -43,6 +43,13 @@ std::optional<TextFault> FaultOfLine(std::string_view line, size_t number, bool 
   if (number == 1 && (begin == "\xFF\xFE" || begin == "\xFE\xFF")) {
     return TextFault{number, 0, "the text is UTF-16", "save the file as UTF-8"};
   }
+  if (number == 1 && begin == "\x1F\x8B") {
+    return TextFault{number, 0, "the file is compressed by gzip", "unpack it: gunzip FILE"};
+  }
+  if (number == 1 && line.substr(0, 4) == "PK\x03\x04") {
+    return TextFault{number, 0, "the file is a zip archive, as .xlsx, .npz and .pt are",
+                     "name a text, or save it as one"};
+  }
   const size_t zero = line.find('\0');
   if (zero != line.npos) {
     return TextFault{number, zero + 1, "the byte 0 is no text",

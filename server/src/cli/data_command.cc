@@ -66,6 +66,7 @@ uint32_t SamplesOf(const ShowOptions& o) { return o.samples_per_device.value_or(
 // are enough for.
 uint32_t DevicesOf(const ShowOptions& o, const Dataset& data) {
   if (o.devices) return *o.devices;
+  RequireSuitedPartition(o.partition, data);
   if (FindPartition(o.partition).needs_groups) return data.group_count();
   const size_t enough = std::max<size_t>(1, data.size() / SamplesOf(o));
   return static_cast<uint32_t>(std::min<size_t>(kDefaultDevices, enough));

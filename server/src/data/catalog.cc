@@ -36,9 +36,22 @@ struct Opener {
 
   static DataSource Known(const std::string& text) {
     DataSource source = ParseDataSource(text);
+    std::error_code error;
+    if (fs::exists(source.path, error)) return source;
+    if (error) {
+      throw std::runtime_error(
+          fmt::format("{}: cannot be opened: {}; check the path and its permissions", source.path,
+                      error.message()));
+    }
     std::error_code ignored;
-    if (fs::exists(source.path, ignored)) return source;
     RequireWholeName(source);
+    const std::string file = text.substr(0, text.find(':'));
+    if (file.size() < text.size() && fs::exists(file, ignored)) {
+      throw std::runtime_error(
+          fmt::format("\"{0}\": {1} is there, but what follows is no :KEY=VALUE; a KEY is of small "
+                      "letters, for example {1}:label=activity",
+                      text, file));
+    }
     throw std::runtime_error(fmt::format(
         "\"{}\" is not a data set: there is no such file; use synthetic, fashion-mnist, or "
         "FILE[:KEY=VALUE,...]; `sotto data formats` lists the formats",

@@ -218,7 +218,9 @@ SimulationRequest WithFleet(const SimulationRequest& request) {
   if (request.Has("samples-per-device")) RequireTakesSamples(request.fleet.partition);
   SimulationRequest complete = request;
   if (partition.needs_groups && !request.Has("devices")) {
-    complete.fleet.devices = OpenDataOf(request).train->group_count();
+    const SharedDataset train = OpenDataOf(request).train;
+    RequireSuitedPartition(request.fleet.partition, *train);
+    complete.fleet.devices = train->group_count();
   }
   return complete;
 }

@@ -353,6 +353,17 @@ TEST(OpenModel, TakesNamesAndFiles) {
   }
   EXPECT_THROW(OpenModel(testing::TempDir() + "none.toml"), std::invalid_argument);
   EXPECT_THROW(OpenModel(testing::TempDir()), std::exception);  // a folder
+  const std::string name = "open-model-test.txt";  // here: with a folder it would be a model file
+  std::ofstream(name) << "name = \"m\"\n";
+  try {
+    OpenModel(name);
+    ADD_FAILURE();
+  } catch (const std::invalid_argument& error) {
+    const std::string what = error.what();
+    EXPECT_EQ(what.find(name + ": a file that describes a model has a name that ends in .toml"), 0u)
+        << what;
+  }
+  std::filesystem::remove(name);
 }
 
 }  // namespace

@@ -249,7 +249,10 @@ TEST(Toml, WhatIsNoTomlIsRefusedWithLineAndColumn) {
       {"a = 1 2",
        "line 1, column 7: key-value pair: expected a comment or whitespace, saw '2', in: a = 1 2"},
       {"a = \"x", "line 1, column 7: string: encountered end-of-file, in: a = \"x"},
-      {"a = \"\\q\"", "line 1, column 7: string: unknown escape sequence '\\q', in: a = \"\\q\""},
+      {"a = \"\\q\"",
+       "line 1, column 7: string: unknown escape sequence '\\q', in: a = \"\\q\"; write \\\\ for a "
+       "backslash, or put the text in single quotes"},
+      {"a = “x”", "line 1, column 5: typographic quotes, in: a = “x”; write \" for them"},
       {"a =", "line 1, column 4: key-value pair: encountered end-of-file, in: a ="},
       {"a", "line 1, column 2: key-value pair: encountered end-of-file, in: a"},
       {"a b = 1", "line 1, column 3: key-value pair: expected '=', saw 'b', in: a b = 1"},

@@ -294,6 +294,8 @@ TEST(Partitions, AWrongFileIsRefusedWithItsLine) {
       {"0,1\n0,1\n", "gives sample 0 to device 1 twice"},
       {"-\n-\n-\n", "no device gets a sample"},
       {"", "has 0 samples"},
+      {"device_id\n0\n", "a header names the columns in this order: device, or sample,device"},
+      {"device,sample\n0,1\n", "a header names the columns in this order"},
   };
   for (const auto& [text, message] : wrong) {
     const std::string path = WriteTo(folder, text);

@@ -133,6 +133,36 @@ TEST_F(SpoiltTexts, TheCauseIsNamedWithItsPlace) {
   }
 }
 
+// Data files are unpacked by their readers.
+TEST_F(SpoiltTexts, WhatIsPackedIsNamed) {
+  for (const TextReaderRow& reader : Readers()) {
+    const std::string name = reader.name;
+    if (name == "csv" || name == "libsvm" || name == "text" || name == "categories") continue;
+    SCOPED_TRACE(name);
+    const std::string path = Write(reader.file, "\x1F\x8B\x08\0\0"s);
+    EXPECT_SAYS(Refusal(reader, path), "line 1: the file is compressed by gzip; unpack it");
+    std::filesystem::remove(path);
+    EXPECT_SAYS(Refusal(reader, Write(reader.file, "PK\x03\x04\x14\0"s)), "is a zip archive");
+    std::filesystem::remove(path);
+  }
+}
+
+TEST_F(SpoiltTexts, BlanksBehindALineAndAMissingLastEndChangeNothing) {
+  for (const TextReaderRow& reader : Readers()) {
+    const std::string name = reader.name;
+    if (name == "text") continue;  // its characters are the samples
+    SCOPED_TRACE(name);
+    const std::string good = reader.read(Write(reader.file, reader.good));
+    std::filesystem::remove(Path(reader.file));
+    for (const std::string& text :
+         {WithReturns(reader.good, "  \n"), WithReturns(reader.good, "\t\n"),
+          reader.good.substr(0, reader.good.size() - 1)}) {
+      EXPECT_EQ(reader.read(Write(reader.file, text)), good);
+      std::filesystem::remove(Path(reader.file));
+    }
+  }
+}
+
 TEST_F(SpoiltTexts, AFirstLineSaysTheSeparator) {
   EXPECT_EQ(ReadSummary(Write("a.csv", "sep=;\nx;label\n1;0\n2;1\n")),
             ReadSummary(Write("b.csv", "x,label\n1,0\n2,1\n")));

@@ -11,6 +11,7 @@
 #include "sotto/options/numbers.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/text.h"
+#include "values.h"
 
 namespace sotto {
 namespace {
@@ -34,17 +35,23 @@ class PartitionFile {
  private:
   void TakeLine(std::string_view line) {
     const size_t comma = line.find(',');
+    const std::string_view first = Trimmed(line.substr(0, comma));
+    const std::string_view last = comma == line.npos ? first : Trimmed(line.substr(comma + 1));
     if (lines_.is_first()) {
       has_pairs_ = comma != std::string_view::npos;
-      if (line == (has_pairs_ ? "sample,device" : "device")) return;
+      if (IsWord(last, "device") && (!has_pairs_ || IsWord(first, "sample"))) return;
     }
     if (has_pairs_ != (comma != std::string_view::npos)) {
       throw LineDefect(line, has_pairs_ ? "SAMPLE,DEVICE as in the lines before"
                                         : "one device as in the lines before");
     }
-    samples_.push_back(has_pairs_ ? Sample(line, line.substr(0, comma))
-                                  : static_cast<uint32_t>(samples_.size()));
-    owners_.push_back(Owner(line, has_pairs_ ? line.substr(comma + 1) : line));
+    samples_.push_back(has_pairs_ ? Sample(line, first) : static_cast<uint32_t>(samples_.size()));
+    owners_.push_back(Owner(line, last));
+  }
+
+  static bool IsWord(std::string_view text, std::string_view word) {
+    return std::equal(text.begin(), text.end(), word.begin(), word.end(),
+                      [](char a, char b) { return (a | 0x20) == b; });
   }
 
   uint32_t Sample(std::string_view line, std::string_view text) const {
@@ -79,7 +86,12 @@ class PartitionFile {
   }
 
   posix::FileError LineDefect(std::string_view line, const std::string& expected) const {
-    return lines_.Defect(line, "expected " + expected);
+    const bool may_be_header = lines_.is_first() && line.find_first_of("0123456789-") == line.npos;
+    return lines_.Defect(
+        line, "expected " + expected +
+                  (may_be_header ? "; a header names the columns in this order: device, or "
+                                   "sample,device"
+                                 : ""));
   }
   posix::FileError Defect(const std::string& what) const {
     return posix::FileError(fmt::format("{}: {}", deal_.value, what));

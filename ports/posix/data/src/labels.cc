@@ -22,12 +22,6 @@ constexpr uint32_t kMaxClasses = 65536;
 constexpr double kMaxLabel = 1e15;
 constexpr size_t kMaxLabelText = 1024;
 
-std::string_view Trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
-}
-
 // "3.0" and "+3" are the label 3.
 std::string Canonical(std::string_view text) {
   text = Trimmed(text);

@@ -167,6 +167,10 @@ void RequireSuited(const Row& row, const Dataset& data) {
 
 }  // namespace
 
+void RequireSuitedPartition(const std::string& text, const Dataset& data) {
+  RequireSuited(FindRow(text), data);
+}
+
 const PartitionInfo& FindPartition(const std::string& text) {
   const Row& row = FindRow(text);
   CheckText(row, text);

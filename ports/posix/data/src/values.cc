@@ -27,6 +27,21 @@ bool IsTooLarge(double value) {
 
 }  // namespace
 
+std::string_view Trimmed(std::string_view text) {
+  constexpr std::string_view kNoBreak = "\xC2\xA0";
+  for (;;) {
+    const size_t before = text.size();
+    const size_t begin = text.find_first_not_of(" \t");
+    if (begin == text.npos) return {};
+    text = text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+    if (text.substr(0, kNoBreak.size()) == kNoBreak) text.remove_prefix(kNoBreak.size());
+    if (text.size() >= kNoBreak.size() && text.substr(text.size() - kNoBreak.size()) == kNoBreak) {
+      text.remove_suffix(kNoBreak.size());
+    }
+    if (text.size() == before) return text;
+  }
+}
+
 bool IsMissingMark(std::string_view text) {
   for (const char* mark : {"?", "NA", "N/A", "NaN", "nan", "-nan", "NULL", "null"}) {
     if (text == mark) return true;

@@ -12,6 +12,9 @@
 
 namespace sotto {
 
+// The text without blanks around it, no-break spaces among them.
+std::string_view Trimmed(std::string_view text);
+
 // A text that commonly stands for a missing value, such as NA.
 bool IsMissingMark(std::string_view text);
 

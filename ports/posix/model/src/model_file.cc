@@ -1,9 +1,11 @@
 #include "sotto/model/model_file.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <stdexcept>
+#include <system_error>
 #include <vector>
 
 #include "sotto/model/layer_kinds.h"
@@ -354,6 +356,13 @@ bool IsModelFile(const std::string& value) {
 SharedModel OpenModel(const std::string& value) {
   if (IsModelFile(value)) return ReadModelFile(value);
   if (const ModelInfo* named = FindModel(value.c_str())) return {SharedModel(), named};
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(value, ignored)) {
+    throw std::invalid_argument(
+        fmt::format("{}: a file that describes a model has a name that ends in .toml; rename it, "
+                    "or if it holds trained parameters, name the model that has them",
+                    value));
+  }
   std::vector<std::string> names;
   for (const ModelInfo& model : Models()) names.emplace_back(model.name);
   throw std::invalid_argument(

@@ -167,6 +167,7 @@ class Reader {
       Say(fmt::format("{}: {}", root_.name, unknown));
       return kExitUsage;
     }
+    words_.assign(argv, argv + argc);
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -185,7 +186,7 @@ class Reader {
     std::vector<CLI::ConfigItem> from_config(std::istream&) const override {
       const std::string path = reader_.app_.get_config_ptr()->results().back();
       try {
-        return reader_.Resolve(ParseToml(ReadSettingsFile(path), TomlArrays::kTaken));
+        return reader_.Resolve(path, ParseToml(ReadSettingsFile(path), TomlArrays::kTaken));
       } catch (const std::invalid_argument& error) {
         throw CLI::ConfigError(fmt::format("--config: {}: {}", path, error.what()));
       }
@@ -346,6 +347,16 @@ class Reader {
                        argument, repeated, CalledWithArguments());
   }
 
+  // " (c.toml, line 3)", if a complaint is about a value that stands there.
+  std::string PlaceOf(const std::string& complaint) const {
+    const std::string name = complaint.substr(0, complaint.find(':'));
+    const auto place = places_.find(name);
+    const bool is_written = std::any_of(words_.begin(), words_.end(), [&](const std::string& word) {
+      return word.substr(0, word.find('=')) == name;
+    });
+    return place == places_.end() || is_written ? "" : place->second;
+  }
+
   std::string DescribeFailure(const CLI::Error& error) const {
     const auto is = [&](CLI::ExitCodes code) {
       return error.get_exit_code() == static_cast<int>(code);
@@ -353,15 +364,16 @@ class Reader {
     // What is missing may be there under a wrong name.
     const bool has_extras = is(CLI::ExitCodes::ExtrasError) ||
                             (is(CLI::ExitCodes::RequiredError) && !app_.remaining(true).empty());
+    const std::string what = DescribeCount(error.what());
     return fmt::format("{}`{} --help` lists what it takes\n",
-                       has_extras ? DescribeExtras() : DescribeCount(error.what()) + "\n",
-                       CalledName());
+                       has_extras ? DescribeExtras() : what + PlaceOf(what) + "\n", CalledName());
   }
 
   // The settings as CLI11 takes them. Keys that stand in no section are options of the called
   // command. Throws std::invalid_argument for a setting that has no option, or the option of
   // another one.
-  std::vector<CLI::ConfigItem> Resolve(std::vector<Setting> settings) const {
+  std::vector<CLI::ConfigItem> Resolve(const std::string& path,
+                                       std::vector<Setting> settings) const {
     std::vector<CLI::ConfigItem> result;
     std::map<const CLI::Option*, std::string> set;
     for (Setting& setting : settings) {
@@ -377,6 +389,7 @@ class Reader {
       const CLI::Option& option = Find(setting, name);
       const auto [other, is_new] = set.emplace(&option, name);
       if (!is_new) Refuse(setting, fmt::format("{} and {} are one option", other->second, name));
+      places_["--" + setting.key] = fmt::format(" ({}, line {})", path, setting.line);
       std::vector<std::string> inputs = Inputs(setting, name, option);
       const bool is_flag = option.get_expected_min() == 0;
       if (is_flag && setting.value != "true" && setting.value != "false") {
@@ -430,6 +443,8 @@ class Reader {
 
   const Command& root_;
   CLI::App app_;
+  std::vector<std::string> words_;                     // of the command line
+  mutable std::map<std::string, std::string> places_;  // of options in the file of --config
 };
 
 }  // namespace

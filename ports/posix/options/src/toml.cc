@@ -216,6 +216,14 @@ std::string Shown(std::string_view line) {
     if (!repetition.empty()) Refuse({at.line, Indent(line) + 1}, repetition);
   }
   const Word word = WordAt(source, at);
+  if (reason.find("escape sequence") != reason.npos) {
+    Refuse(at,
+           fmt::format("{}, in: {}; write \\\\ for a backslash, or put the text in single quotes",
+                       reason, Shown(line)));
+  }
+  if (line.find("\xE2\x80\x9C") != line.npos || line.find("\xE2\x80\x9D") != line.npos) {
+    Refuse(at, fmt::format("typographic quotes, in: {}; write \" for them", Shown(line)));
+  }
   if (!QuotesMend(source, word)) Refuse(at, fmt::format("{}, in: {}", reason, Shown(line)));
   // Behind what was being read: "value: could not determine value type".
   const size_t colon = reason.find(": ");

@@ -44,6 +44,10 @@ const PartitionInfo& FindPartition(const std::string& text);
 // samples of each device: --samples-per-device was given, and would have no effect.
 void RequireTakesSamples(const std::string& text);
 
+// Throws std::invalid_argument if the partition of the text needs labels or groups, and the samples
+// have none.
+void RequireSuitedPartition(const std::string& text, const Dataset& data);
+
 // The rows, in the order of the table.
 std::vector<PartitionInfo> AllPartitions();
 
