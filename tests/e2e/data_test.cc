@@ -65,7 +65,7 @@ TEST_F(Data, TextsOfATestFileBecomeTheFeaturesOfItsTrainingFile) {
   for (int i = 0; i < 80; ++i) text += fmt::format("{},0,{}\n", "abc"[i % 3], i % 3 == 0);
   const std::string options = ":onehot=mode,label=kind";
   const std::string model = Model("modes", "input = [4]", {kDense + "2"});
-  const std::string test = Write("test.csv", "mode,x,kind\nb,0,0\na,0,1\n");
+  const std::string test = Write("test.csv", "mode,x,kind\nb,0,false\na,0,true\n");
   const Json result = Simulate(Write("train.csv", text) + options, model,
                                "--local-epochs 9 --learning-rate 1 --test " + test + options);
   EXPECT_EQ(result["accuracy"], 1.0) << "the test file has two of the three modes";

@@ -208,15 +208,18 @@ TEST(Export, ATableWithNamedClassesIsPredictedAndEvaluated) {
   const std::string named =
       "'" + trained.Path("labelled.csv") + ":classes=idle,run,sit\\, still,walk'";
   const Json json = SottoJson("model evaluate " + of + named);
+  const std::string note =
+      "note: the features are a, b, c, d, e, f, g, h, in this order; --trained-on";
+  EXPECT_NE(Sotto("model evaluate " + of + named).output.find(note), std::string::npos);
   EXPECT_EQ(json["samples"], kSamples);
   EXPECT_EQ(json["classes"][2]["class"], "sit, still");
-  const Outcome with_names = Sotto("model predict " + of + named);
+  const Outcome with_names = Sotto("model predict " + of + named, "2>/dev/null");
   EXPECT_EQ(with_names.output.rfind("class,class_name,probability idle,probability run,"
                                     "\"probability sit, still\",probability walk\n",
                                     0),
             0U)
       << with_names.output.substr(0, 200);
-  const Outcome without = Sotto("model predict " + of + trained.Path("bare.csv"));
+  const Outcome without = Sotto("model predict " + of + trained.Path("bare.csv"), "2>/dev/null");
   EXPECT_EQ(without.output.rfind("class,probability_0,", 0), 0U) << without.output.substr(0, 200);
   ExpectFailure(2, "model evaluate " + of + trained.Path("bare.csv"), "model perceptron");
 }

@@ -1,6 +1,8 @@
 #include "cli/model_source.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <fmt/format.h>
@@ -21,6 +23,7 @@
 #include "sotto/model/model_text.h"
 #include "sotto/models.h"
 #include "sotto/posix/files.h"
+#include "sotto/posix/terminal.h"
 #include "store/open_store.h"
 #include "views/report.h"
 
@@ -274,6 +277,25 @@ const std::vector<posix::Field<SamplesSource>>& SamplesFields() {
   return kFields;
 }
 
+namespace {
+
+// Nothing says whether the columns stand as they did in the training.
+void TellOrder(const ColumnNames& columns) {
+  constexpr size_t kShown = 20;
+  if (!columns.has_header || columns.features.empty()) return;
+  const size_t shown = std::min(kShown, columns.features.size());
+  const auto begin = columns.features.begin();
+  const std::string names =
+      fmt::format("{}{}", fmt::join(begin, begin + static_cast<std::ptrdiff_t>(shown), ", "),
+                  shown < columns.features.size() ? ", ..." : "");
+  fmt::print(stderr,
+             "note: the features are {}, in this order; --trained-on TRAINING-FILE takes the "
+             "columns and classes of the training\n",
+             posix::Printable(names));
+}
+
+}  // namespace
+
 SharedDataset OpenSamples(const SamplesSource& source, const ModelInfo& model, Labels labels) {
   SharedDataset trained_on;
   if (!source.trained_on.empty()) trained_on = OpenTest(source.trained_on, &model);
@@ -281,6 +303,7 @@ SharedDataset OpenSamples(const SamplesSource& source, const ModelInfo& model, L
   SharedDataset samples =
       labels == Labels::kIgnored ? WithoutLabels(source.data, model, train) : nullptr;
   if (samples == nullptr) samples = OpenTest(source.data, &model, train);
+  if (train == nullptr) TellOrder(samples->info().columns);
   if (samples->input_size() == model.inputs) return samples;
   throw std::invalid_argument(fmt::format("--data {}: its samples are {}, and model {} takes {}",
                                           source.data, posix::ShapeText(samples->info().shape),

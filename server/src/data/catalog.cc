@@ -132,7 +132,8 @@ SharedDataset OpenTest(const std::string& test, const ModelInfo* model, const Sa
 void FollowTraining(const SampleInfo& train, DataSource* source) {
   source->like = train.columns;
   if (train.class_names.empty()) return;
-  source->options.emplace("classes", JoinList(train.class_names));
+  const bool is_new = source->options.emplace("classes", JoinList(train.class_names)).second;
+  source->are_classes_sorted = is_new && train.are_classes_sorted;
 }
 
 TrainTest OpenForFleet(const std::string& data, const std::string& test, const ModelInfo* model,

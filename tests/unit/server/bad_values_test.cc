@@ -250,6 +250,11 @@ const Bad kBad[] = {
      4},
     {"two labels", {"0,1"}, "which are several, and a sample has one", 4},
     {"two labels with a bar", {"cat|dog"}, "which are several, and a sample has one", 4},
+    {"numbers with a blank between them", {"0 1"}, "which are several, and a sample has one", 3},
+    {"an array as NumPy prints it", {"[0 1]"}, "which are several, and a sample has one", 3},
+    {"what Python writes for nothing", {"None"}, "or if None is a class, declare it", 4},
+    {"a group that is a mark", {"1", "1", "NA"}, "the group is missing", 4},
+    {"a blank group", {"1", "1", " "}, "the group is missing", 3},
     {"a missing group", {"1", "1", "nan"}, "the group is missing", 4},
     {"an empty group", {"1", "1", ""}, "the group is missing", 3},
     {"a feature that float32 cannot hold",
@@ -321,6 +326,23 @@ TEST_F(BadValues, ATargetIsNeverMissing) {
   EXPECT_SAYS(Complaint(Write("x.npy", Npy<float>("<f4", "(2, 1)", {1, 2})) +
                         ":y=" + Write("y.npy", Npy<double>("<f8", "(2,)", {1, std::nan("")}))),
               "the target is missing");
+}
+
+TEST_F(BadValues, NumbersOfUsersKeepAllTheirDigits) {
+  const int64_t id = int64_t{1} << 53;  // a double does not tell it from the next one
+  const std::string x = Write("x.npy", Npy<float>("<f4", "(3, 1)", {1, 2, 3}));
+  const SharedDataset data =
+      Read(x + ":group=" + Write("g.npy", Npy<int64_t>("<i8", "(3,)", {id, id + 1, -id - 1})));
+  ASSERT_EQ(data->group_count(), 3u);
+  EXPECT_EQ(data->GroupName(1), "9007199254740993");
+  EXPECT_EQ(data->GroupName(2), "-9007199254740993");
+  const std::string all = Write("g.npy", Npy<uint64_t>("<u8", "(3,)", {~0ULL, ~1ULL, ~0ULL}));
+  EXPECT_EQ(GroupsOf(*Read(x + ":group=" + all)), (std::vector<uint32_t>{0, 1, 0}));
+}
+
+TEST_F(BadValues, BlanksAroundAGroupAreNoPartOfIt) {
+  const auto csv = Write("a.csv", "x,who,label\n1,\"ann \",0\n1,ann,1\n");
+  EXPECT_EQ(GroupsOf(*Read(csv + ":group=who")), (std::vector<uint32_t>{0, 0}));
 }
 
 TEST_F(BadValues, AGroupIsInAllLinesOrInNone) {

@@ -143,14 +143,28 @@ TEST_F(CsvTest, AColumnWithoutANameIsNoFeatureAndNoLabel) {
   EXPECT_SAYS(Refusal("x,label\n1,0\n", ":drop=x\\,x,label=none"), "there is no such column");
 }
 
+TEST_F(CsvTest, BlanksAroundANameAreNoPartOfIt) {
+  for (const char* label : {"\" label \"", "label\xC2\xA0", "\"\xC2\xA0 Label\t\""}) {
+    const std::string text = "x," + std::string(label) + ",z\n1,0,2\n3,1,4\n";
+    EXPECT_EQ(LabelsOf(*Open(text)), (Labels{0, 1})) << label;
+    EXPECT_EQ(FeaturesOf(*Open(text, ":features=z, x"), 1), (Floats{4, 3})) << label;
+  }
+  EXPECT_SAYS(Refusal("x,\" x\",label\n1,2,0\n"), "columns 1 and 2 have the same name, x");
+  EXPECT_SAYS(Refusal("x,\" \",label\n1,2,0\n"), "column 2 has no name");
+}
+
+TEST_F(CsvTest, ARowThatNamesTheLabelIsAHeader) {
+  EXPECT_EQ(Open("1,2,label\n3,4,0\n")->size(), 1u);
+  EXPECT_EQ(Open("Class,2,NaN\n0,4,5\n")->size(), 1u);
+}
+
 TEST_F(CsvTest, WhatIsANameAndANumberIsRefused) {
   const std::string text = "2,1,label\n7,8,0\n";
   EXPECT_SAYS(Refusal(text, ":header=yes,features=1"),
               "1 is the name of column 2 and the number of another; write 2-2 for the one and 1-1 "
               "for the other");
   EXPECT_EQ(FeaturesOf(*Open(text, ":header=yes,features=1-1"), 0), (Floats{7}));
-  EXPECT_SAYS(Refusal(text, ":label=1"), "line 1, column 3: \"label\"; ");
-  EXPECT_SAYS(Refusal(text, ":label=1"), "header=yes");
+  EXPECT_SAYS(Refusal(text, ":label=1"), "label=1: 1 is the name of column 2 and the number");
 }
 
 // Six rows of two users; the second one changes from class 0 to class 1.
@@ -216,7 +230,11 @@ TEST_F(CsvTest, TabsAndOtherSeparators) {
   EXPECT_EQ(FeaturesOf(*Open("1|0\n", ":separator=bar"), 0), (Floats{1}));
   EXPECT_EQ(FeaturesOf(*Open("1:0\n", ":separator=:"), 0), (Floats{1}));
   EXPECT_SAYS(Refusal("1,0\n", ":separator=dot"), "separator=dot: expected comma, semicolon");
-  EXPECT_SAYS(Refusal("a~b~label\n1~2~0\n"), "no column is left for the features");
+  EXPECT_SAYS(Refusal("a~b~label\n1~2~0\n"),
+              "no column is left for the features; is the separator another one? The first row is "
+              "one column, \"a~b~label\"; say it, for example separator=semicolon");
+  EXPECT_SAYS(Refusal("x,label\n1,0\n", ":separator=;"), "\"x,label\"; say separator=comma");
+  EXPECT_SAYS(Refusal("x,label\n1,0\n", ":drop=x"), "all are label, target, group, or left out");
 }
 
 TEST_F(CsvTest, WithoutAnOptionTheFirstLineTellsTheSeparator) {
@@ -272,7 +290,8 @@ TEST_F(CsvTest, SamplesMustFitTheModel) {
   EXPECT_SAYS(
       Refusal("id,a,label\n1,1,0\n", "", &motion),
       "a.csv has 2 (2); name a model that takes as many: --model FILE.toml, input = [2]; the "
-      "features are columns 1 (id), 2 (a); features= takes columns");
+      "features are columns 1 (id), 2 (a); features= takes columns, drop= leaves some out; the "
+      "label is column 3 (label), label= names another");
   const ModelInfo& ova = *FindModel("ova-logistic");
   std::string row;
   for (int i = 0; i < 50; ++i) row += "1,";

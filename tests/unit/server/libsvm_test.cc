@@ -76,6 +76,9 @@ TEST_F(LibsvmTest, ADefectNamesLineAndColumn) {
   EXPECT_SAYS(Refusal("0 2:1 2:1\n"), "rising order, each once");
   EXPECT_SAYS(Refusal("7 1:1\n", ":classes=3"), "\"7\"; the label is 7, expected 0 to 2");
   EXPECT_SAYS(Refusal("# nothing\n"), "it holds no samples");
+  EXPECT_SAYS(Refusal("1.5,2,0\n"), "line 1, column 1: \"1.5,2,0\"; expected LABEL INDEX:VALUE");
+  EXPECT_SAYS(Refusal("1.5,2,0\n"), "if the file is CSV, say format=csv");
+  EXPECT_SAYS(Refusal("0\n1\n"), "no line has a feature");
 }
 
 TEST_F(LibsvmTest, AdultHas32561RowsOf123Features) {

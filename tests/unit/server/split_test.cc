@@ -119,6 +119,48 @@ TEST_F(SplitTest, ATestFileHasTheColumnsOfTheTrainingFileInWhateverOrder) {
               "columns 2 and 3 have the same name, y");
 }
 
+TEST_F(SplitTest, AHeaderOnOneSideAloneNeedsAWord) {
+  const std::string with = Write("a.csv", "kind,x,y\n0,1,0\n1,3,1\n") + ":label=kind";
+  const std::string without = Write("b.csv", "1,5,0\n0,7,1\n");
+  EXPECT_SAYS(OpeningComplaint(with, without),
+              "b.csv: it has no header, and the file of the training samples has one; write the "
+              "line kind,x,y above it; or if the columns stand in the same order in both: "
+              "header=no");
+  for (const char* word : {":header=no", ":label=1", ":features=2-3,label=1"}) {
+    const SharedDataset test = OpenTrainTest(with, without + word, nullptr).test;
+    EXPECT_EQ(FeaturesOf(*test, 0), (std::vector<float>{5, 0})) << word;
+    EXPECT_EQ(LabelsOf(*test), (std::vector<uint32_t>{1, 0})) << word;
+  }
+  EXPECT_SAYS(OpeningComplaint(with, Write("c.csv", "1,5\n") + ":header=no"),
+              "header=no: it has 2 columns, and the file of the training samples 3");
+  const std::string train = without + ":label=1";
+  const std::string named = Write("a.csv", "x,y,kind\n5,0,1\n");
+  EXPECT_SAYS(OpeningComplaint(train, named), "a.csv: it has a header, and the file of the");
+  const std::string same = Write("a.csv", "kind,x,y\n1,5,0\n");
+  EXPECT_EQ(LabelsOf(*OpenTrainTest(train, same + ":header=yes", nullptr).test),
+            (std::vector<uint32_t>{1}));
+}
+
+TEST_F(SplitTest, WithoutHeadersTheColumnsHaveTheirPlaces) {
+  const std::string train = Write("a.csv", "0,1,0\n1,3,1\n") + ":label=1";
+  const std::string test = Write("b.csv", "1,5,0\n0,7,1\n");
+  const SharedDataset same = OpenTrainTest(train, test, nullptr).test;
+  EXPECT_EQ(FeaturesOf(*same, 0), (std::vector<float>{5, 0}));
+  EXPECT_EQ(LabelsOf(*same), (std::vector<uint32_t>{1, 0}));
+  const std::string moved = Write("c.csv", "5,0,1\n") + ":label=3";
+  EXPECT_EQ(FeaturesOf(*OpenTrainTest(train, moved, nullptr).test, 0), (std::vector<float>{5, 0}));
+  EXPECT_SAYS(OpeningComplaint(train, Write("c.csv", "1,5\n")), "it has no column 3, which the");
+}
+
+TEST_F(SplitTest, NoNumberStandsForAClassThatNobodyHasNumbered) {
+  const std::string train = Write("a.csv", "x,kind\n1,walk\n3,run\n") + ":label=kind";
+  const std::string test = Write("b.csv", "x,kind\n1,0\n3,1\n");
+  EXPECT_SAYS(OpeningComplaint(train, test),
+              "the label is 0, expected one of the classes run, walk");
+  EXPECT_EQ(LabelsOf(*OpenTrainTest(train + ",classes=walk,run", test, nullptr).test),
+            (std::vector<uint32_t>{0, 1}));
+}
+
 TEST_F(SplitTest, TextsBecomeTheFeaturesOfTheTrainingFileWithoutAWord) {
   const std::string train = Write("a.csv", "mode,x,kind\na,1,0\nb,2,1\nc,3,0\n");
   const std::string test = Write("b.csv", "kind,x,mode\n1,9,b\n");

@@ -21,7 +21,7 @@ class ArrayReader {
   SharedDataset Read() {
     RequireRows(y_);
     RequireRows(group_);
-    info_ = InfoFor(request_, Axes());
+    info_ = Info();
     if (y_ != nullptr) ReadY();
     if (group_ != nullptr) ReadGroups();
     if (x_.is_text()) throw x_.Defect("it holds texts", "expected numbers");
@@ -40,6 +40,16 @@ class ArrayReader {
     if (other == nullptr || other->rows() == x_.rows()) return;
     throw other->Defect(fmt::format("{} rows", other->rows()),
                         fmt::format("expected {}, one for each sample", x_.rows()));
+  }
+
+  SampleInfo Info() const {
+    try {
+      return InfoFor(request_, Axes());
+    } catch (const std::invalid_argument& error) {
+      if (x_.name() == request_.path()) throw;
+      throw std::invalid_argument(
+          fmt::format("{}; the samples are {}, x= names another", error.what(), x_.name()));
+    }
   }
 
   // Of a sample. Bytes with two axes are grey images.
@@ -92,9 +102,10 @@ class ArrayReader {
       throw y_->Defect(fmt::format("{} numbers a sample", y_->row_size()),
                        "expected one label; of one-hot rows take y.argmax(axis=1)");
     }
-    Labels labels(request_.ClassesOption(), request_.classes());
+    Labels labels(request_.ClassesOption(), request_.classes(),
+                  !request_.source.are_classes_sorted);
     ForEachRow(*y_, [&](size_t sample, bool is_wanted) {
-      const std::string text = NextText(*y_);
+      const std::string text = y_->ReadAsText();
       InPlace(
           *y_, sample, [&] { return Quoted(text); },
           [&] {
@@ -109,7 +120,7 @@ class ArrayReader {
     if (group_->row_size() != 1) throw group_->Defect("it has several columns", "expected one");
     Groups groups;
     ForEachRow(*group_, [&](size_t sample, bool is_wanted) {
-      const std::string text = NextText(*group_);
+      const std::string text = group_->ReadAsText();
       InPlace(
           *group_, sample, [&] { return Quoted(text); },
           [&] {
@@ -119,13 +130,6 @@ class ArrayReader {
           });
     });
     samples_.group_names = groups.names();
-  }
-
-  static std::string NextText(NpyArray& array) {
-    if (array.is_text()) return array.ReadText();
-    double value;
-    array.ReadNumbers(&value, 1);
-    return fmt::format("{}", value);
   }
 
   // Calls take(row, is_wanted) for each row, which reads it. The first array that is read decides

@@ -63,7 +63,7 @@ class CsvReader {
   explicit CsvReader(const ReadRequest& request)
       : request_(request),
         file_(request.path(), SeparatorOf(request, request.path())),
-        labels_(request.ClassesOption(), request.classes()),
+        labels_(request.ClassesOption(), request.classes(), !request.source.are_classes_sorted),
         length_(request.Count("window", 1, 1, 1U << 20)),
         stride_(request.Count("stride", length_, 1, 1U << 20)) {
     for (const std::string& text : request.List("missing")) missing_.push_back(text);
@@ -104,8 +104,11 @@ class CsvReader {
                                            : std::vector<uint32_t>{columns});
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument(
-          fmt::format("{}; the features are {}; features= takes columns, drop= leaves some out",
-                      error.what(), DescribeFeatures()));
+          fmt::format("{}; the features are {}; features= takes columns, drop= leaves some out{}",
+                      error.what(), DescribeFeatures(),
+                      columns_.label ? fmt::format("; the label is column {}, label= names another",
+                                                   columns_.Describe(*columns_.label))
+                                     : ""));
     }
     info.targets = static_cast<uint32_t>(columns_.targets.size());
     info.columns = columns_.Names();
@@ -197,8 +200,9 @@ class CsvReader {
 
   double Number(std::string_view text) const {
     return NumberIn(WithoutMark(text),
-                    "leave the column out with drop=, make features of its texts with onehot=, or "
-                    "say what stands for a missing value with missing=");
+                    "leave the column out with drop=, make features of its texts with onehot=, say "
+                    "what stands for a missing value with missing=, or if the row is no sample, "
+                    "take it out");
   }
 
   // What the rules for labels and numbers refuse is a defect with its place.

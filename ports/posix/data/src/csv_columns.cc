@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "named.h"
 #include "sotto/options/nearest.h"
@@ -19,12 +20,13 @@ namespace sotto {
 class ColumnFinder {
  public:
   ColumnFinder(const ReadRequest& request, const CsvColumns& columns)
-      : request_(request), has_header_(columns.has_header), header_(columns.names, "column") {}
+      : request_(request), has_names_(columns.has_names), header_(columns.names, "column") {}
 
   // The columns of an option's list; a number is from 1, and N-M is a range.
   std::vector<size_t> List(const char* key) const {
     std::vector<size_t> found;
-    for (const std::string& name : request_.List(key)) {
+    for (const std::string& text : request_.List(key)) {
+      const std::string name(Trimmed(text));
       const std::optional<size_t> named = ByName(key, name);
       const size_t dash = name.find('-', 1);
       if (named) {
@@ -61,14 +63,14 @@ class ColumnFinder {
       throw Refusal(error.what());
     }
     throw Refusal(
-        fmt::format("it has no column {}, which the training samples have; rename its "
-                    "columns; {}{}",
+        fmt::format("it has no column {}, which the training samples have; add it, or rename the "
+                    "one that it is; {}{}",
                     name, header_.List(), posix::DidYouMean(name, header_.names())));
   }
 
   // A column that nobody has named needs a name that tells it apart.
   void RequireName(size_t column) const {
-    const std::string fault = has_header_ ? header_.FaultOf(column) : "";
+    const std::string fault = has_names_ ? header_.FaultOf(column) : "";
     if (fault.empty()) return;
     throw Refusal(
         fmt::format("{}; or leave it out, drop={}, or take columns by number, for "
@@ -85,7 +87,7 @@ class ColumnFinder {
  private:
   // What is a name and the number of another column says nothing.
   std::optional<size_t> ByName(const char* key, const std::string& name) const {
-    if (!has_header_ && !name.empty()) return std::nullopt;
+    if (!has_names_ && !name.empty()) return std::nullopt;
     std::optional<size_t> place;
     try {
       place = header_.Find(name);
@@ -111,9 +113,9 @@ class ColumnFinder {
     throw Refusal(key, name,
                   fmt::format("there is no such column; expected a number from 1 to {}{}",
                               header_.names().size(),
-                              has_header_ ? fmt::format(" or a name; {}{}", header_.List(),
-                                                        posix::DidYouMean(name, header_.names()))
-                                          : "; the file has no header, unless header=yes says so"));
+                              has_names_ ? fmt::format(" or a name; {}{}", header_.List(),
+                                                       posix::DidYouMean(name, header_.names()))
+                                         : "; the file has no header, unless header=yes says so"));
   }
 
   std::invalid_argument Refusal(const char* key, const std::string& value,
@@ -122,7 +124,7 @@ class ColumnFinder {
   }
 
   const ReadRequest& request_;
-  bool has_header_;
+  bool has_names_;
   Named header_;
 };
 
@@ -149,10 +151,13 @@ std::unordered_set<std::string> ExpectedNames(const ReadRequest& request) {
   const std::vector<std::string>& features = request.source.like.features;
   std::unordered_set<std::string> names(features.begin(), features.end());
   for (const char* key : kColumnOptions) {
-    for (const std::string& name : request.List(key)) names.insert(name);
+    for (const std::string& name : request.List(key)) names.emplace(Trimmed(name));
   }
   return names;
 }
+
+// How the column of the label is named, unless an option says it.
+constexpr const char* kUsualLabels[] = {"label", "class"};
 
 bool HasHeader(const ReadRequest& request, const CsvRow& first) {
   const std::string header = request.Text("header", "auto");
@@ -165,10 +170,35 @@ bool HasHeader(const ReadRequest& request, const CsvRow& first) {
   const std::unordered_set<std::string> expected = ExpectedNames(request);
   bool has_number = false;  // or what stands for one
   for (size_t i = 0; i < first.size(); ++i) {
-    has_number = has_number || RealIn(first[i]).has_value() || IsMissingMark(first[i]);
-    if (!posix::ParseCount(first[i]) && expected.count(std::string(first[i])) > 0) return true;
+    const std::string name(Trimmed(first[i]));
+    has_number = has_number || RealIn(name).has_value() || IsMissingMark(name);
+    if (!posix::ParseCount(name) && expected.count(name) > 0) return true;
+    for (const char* usual : kUsualLabels) {
+      if (Lower(name) == usual) return true;
+    }
   }
   return !has_number;
+}
+
+// The line that names the columns.
+std::string HeaderLine(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 20;
+  const size_t shown = std::min(kShown, names.size());
+  return fmt::format(
+      "{}{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ","),
+      shown < names.size() ? ",..." : "");
+}
+
+// What to do about a first row that is one column.
+std::string SeparatorAdvice(const std::string& row) {
+  for (const auto& [separator, name] : {std::pair<char, const char*>{',', "comma"},
+                                        {';', "semicolon"},
+                                        {'\t', "tab"},
+                                        {'|', "bar"},
+                                        {' ', "space"}}) {
+    if (row.find(separator) != std::string::npos) return fmt::format("say separator={}", name);
+  }
+  return "say it, for example separator=semicolon";
 }
 
 // The file that lists the texts of onehot: named, the one for the training samples, or the file.
@@ -180,30 +210,70 @@ std::string CategoriesOf(const ReadRequest& request) {
 }  // namespace
 
 CsvColumns::CsvColumns(const ReadRequest& request, const CsvRow& first)
-    : has_header(HasHeader(request, first)) {
+    : has_header(HasHeader(request, first)), has_names(has_header) {
   if (first.size() > kMaxColumns) {
     throw std::invalid_argument(fmt::format(
         "{}: the first row has {} columns, expected at most {}; is the separator right?",
         request.path(), first.size(), kMaxColumns));
   }
   for (size_t i = 0; i < first.size(); ++i) {
-    names.push_back(has_header ? std::string(first[i]) : std::to_string(i + 1));
+    names.push_back(has_header ? std::string(Trimmed(first[i])) : std::to_string(i + 1));
   }
+  TakeNamesLike(request);
   const ColumnFinder find(request, *this);
   FindLabel(request, find);
   group = find.One("group");
   onehot = find.List("onehot");
-  if (onehot.empty() && has_header) onehot = find.Same(request.source.like.onehot);
+  if (onehot.empty()) onehot = find.Same(Like(request).onehot);
   if (!onehot.empty()) categories = CategoriesOf(request);
   FindFeatures(request, find);
   RequireFeatures(request);
 }
 
+// The columns with which these are compared. Without names on both sides the options of this file
+// say more.
+const ColumnNames& CsvColumns::Like(const ReadRequest& request) const {
+  static const ColumnNames kNone;
+  const ColumnNames& like = request.source.like;
+  if (has_header && like.has_header) return like;
+  for (const char* key : {"label", "targets", "features", "drop"}) {
+    if (request.Has(key)) return kNone;
+  }
+  return like;
+}
+
+// A file with a header and one without have no names in common. The option header= says that their
+// columns stand in the same order all the same.
+void CsvColumns::TakeNamesLike(const ReadRequest& request) {
+  const ColumnNames& like = Like(request);
+  if (like.all.empty() || has_header == like.has_header) return;
+  if (request.Text("header", "auto") == "auto") {
+    throw std::invalid_argument(
+        has_header
+            ? fmt::format("{}: it has a header, and the file of the training samples has none; "
+                          "write the names of its columns above that file, too; or if the columns "
+                          "stand in the same order in both: header=yes",
+                          request.path())
+            : fmt::format("{}: it has no header, and the file of the training samples has one; "
+                          "write the line {} above it; or if the columns stand in the same order "
+                          "in both: header=no",
+                          request.path(), HeaderLine(like.all)));
+  }
+  if (names.size() != like.all.size()) {
+    throw std::invalid_argument(fmt::format(
+        "{}: header={}: it has {} columns, and the file of the training samples {}; write a header "
+        "above both",
+        request.path(), request.Text("header"), names.size(), like.all.size()));
+  }
+  names = like.all;
+  has_names = like.has_header;
+}
+
 // Without the option label: the column of that name, else the last one.
 size_t CsvColumns::UsualLabel(const ColumnFinder& find) const {
-  for (const char* usual : {"label", "class"}) {
+  for (const char* usual : kUsualLabels) {
     std::vector<size_t> found;
-    for (size_t i = 0; has_header && i < names.size(); ++i) {
+    for (size_t i = 0; has_names && i < names.size(); ++i) {
       if (Lower(names[i]) == usual) found.push_back(i);
     }
     if (found.size() == 1) return found.front();
@@ -218,9 +288,9 @@ size_t CsvColumns::UsualLabel(const ColumnFinder& find) const {
 }
 
 void CsvColumns::FindLabel(const ReadRequest& request, const ColumnFinder& find) {
-  const ColumnNames& like = request.source.like;
+  const ColumnNames& like = Like(request);
   targets = find.List("targets");
-  if (targets.empty() && has_header) targets = find.Same(like.targets);
+  if (targets.empty()) targets = find.Same(like.targets);
   if (request.Text("label") == "none") return;
   label = find.One("label");
   if (label || !targets.empty()) return;
@@ -231,13 +301,13 @@ void CsvColumns::FindLabel(const ReadRequest& request, const ColumnFinder& find)
       targets.push_back(i);
     }
   } else if (request.wants_labels()) {
-    label = has_header && !like.label.empty() ? find.Same(like.label) : UsualLabel(find);
+    label = !like.label.empty() ? find.Same(like.label) : UsualLabel(find);
   }
 }
 
 void CsvColumns::FindFeatures(const ReadRequest& request, const ColumnFinder& find) {
-  const ColumnNames& like = request.source.like;
-  const bool are_known = has_header && !like.all.empty();
+  const ColumnNames& like = Like(request);
+  const bool are_known = !like.all.empty();
   if (request.Has("features")) {
     features = find.List("features");
     if (are_known) OrderLike(like, find);
@@ -271,10 +341,13 @@ void CsvColumns::TakeOtherColumns(const ReadRequest& request, const ColumnFinder
     if (names[column].empty() || left[names[column]] > 1) find.RequireName(column);
   }
   if (!features.empty()) return;
-  throw std::invalid_argument(
-      fmt::format("{}: no column is left for the features; is the separator right? The first row "
-                  "has {} columns: separator=semicolon or separator=tab",
-                  request.path(), names.size()));
+  throw std::invalid_argument(fmt::format(
+      "{}: no column is left for the features; {}", request.path(),
+      names.size() == 1 ? fmt::format("is the separator another one? The first row is one column, "
+                                      "{}; {}",
+                                      has_header ? Quoted(names[0]) : "a number",
+                                      SeparatorAdvice(has_header ? names[0] : ""))
+                        : "all are label, target, group, or left out by drop=; " + find.Header()));
 }
 
 // The features of the training samples, in their order. A column that those do not have needs a
@@ -323,8 +396,8 @@ void CsvColumns::OrderLike(const ColumnNames& like, const ColumnFinder& find) {
 ColumnNames CsvColumns::Names() const {
   ColumnNames known;
   known.categories = categories;
-  if (!has_header) return known;
   known.all = names;
+  known.has_header = has_names;
   const Named header(names, "column");
   bool are_distinct = true;
   const auto of = [&](const std::vector<size_t>& columns) {
@@ -339,7 +412,7 @@ ColumnNames CsvColumns::Names() const {
   known.onehot = of(onehot);
   known.targets = of(targets);
   if (label) known.label = of({*label}).front();
-  if (!are_distinct) return {names, {}, {}, {}, "", categories};
+  if (!are_distinct) return {names, {}, {}, {}, "", categories, has_names};
   return known;
 }
 
@@ -366,8 +439,7 @@ void CsvColumns::RequireFeatures(const ReadRequest& request) const {
 }
 
 std::string CsvColumns::Describe(size_t column) const {
-  return has_header ? fmt::format("{} ({})", column + 1, names[column])
-                    : std::to_string(column + 1);
+  return has_names ? fmt::format("{} ({})", column + 1, names[column]) : std::to_string(column + 1);
 }
 
 std::string CsvColumns::DescribeFeatures() const {

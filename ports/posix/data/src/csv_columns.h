@@ -20,14 +20,15 @@ struct CsvColumns {
   // with it.
   CsvColumns(const ReadRequest& request, const CsvRow& first);
 
-  // For other files of the same samples; empty without a header.
+  // For other files of the same samples.
   ColumnNames Names() const;
   // "7 (age)", for messages.
   std::string Describe(size_t column) const;
   // "columns 1 (age), 3 (height)"; of many the first ones.
   std::string DescribeFeatures() const;
 
-  bool has_header = false;
+  bool has_header = false;         // the first row is one
+  bool has_names = false;          // from its header, or from the training file
   std::vector<std::string> names;  // of all columns; without a header their numbers
   std::vector<size_t> features;
   std::vector<size_t> onehot;  // of the features: those with texts
@@ -37,6 +38,8 @@ struct CsvColumns {
   std::optional<size_t> group;
 
  private:
+  const ColumnNames& Like(const ReadRequest& request) const;
+  void TakeNamesLike(const ReadRequest& request);
   void FindLabel(const ReadRequest& request, const ColumnFinder& find);
   size_t UsualLabel(const ColumnFinder& find) const;
   void FindFeatures(const ReadRequest& request, const ColumnFinder& find);

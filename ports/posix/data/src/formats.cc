@@ -61,8 +61,8 @@ std::vector<Format> AllFormats() {
          "the CSV file whose columns of the same names hold all texts of `onehot`; else FILE "
          "itself"},
         {"missing",
-         "texts that stand for a missing value, besides an empty field, `?`, `NA`, `N/A`, `NaN` "
-         "and `null`"},
+         "texts that stand for a missing value, besides an empty field, `?`, `NA`, `N/A`, `NaN`, "
+         "`NaT`, `None` and `null`"},
         {"window",
          "rows of a window: a sample is this many rows, which never cross a change of label or "
          "group"},

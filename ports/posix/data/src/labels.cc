@@ -50,10 +50,30 @@ bool IsBelow(const std::string& label, uint32_t count) {
   return number && *number < count;
 }
 
+// "0 1" or "[0 1]", as NumPy writes an array.
+bool AreNumbers(std::string label) {
+  for (char& c : label) {
+    if (c == '[' || c == ']' || c == '(' || c == ')') c = ' ';
+  }
+  size_t count = 0;
+  for (std::string_view rest = Trimmed(label); !rest.empty(); rest = Trimmed(rest)) {
+    const size_t end = std::min(rest.find_first_of(" \t"), rest.size());
+    if (!RealIn(rest.substr(0, end))) return false;
+    rest.remove_prefix(end);
+    ++count;
+  }
+  return count > 1;
+}
+
 [[noreturn]] void RefuseLabel(const std::string& why) { throw std::invalid_argument(why); }
 
 // What can be no class, in whatever format.
 void RequireLabel(const std::string& label) {
+  if (label == "None" || label == "NA") {
+    RefuseLabel(fmt::format(
+        "the label is missing; remove the row, or if {0} is a class, declare it: classes={0},...",
+        label));
+  }
   if (label.empty() || IsMissingMark(label)) RefuseLabel("the label is missing; remove the row");
   if (label.size() > kMaxLabelText) {
     RefuseLabel(fmt::format("the label is a text of {} bytes; name the column of the labels",
@@ -76,12 +96,13 @@ void RequireLabel(const std::string& label) {
     }
     return;
   }
-  const size_t mark = label.find_first_of(",;|");
+  const size_t mark = AreNumbers(label) ? 0 : label.find_first_of(",;|");
   if (mark == label.npos) return;
   RefuseLabel(fmt::format(
       "the label is {}, which are several, and a sample has one; keep one of them, or if it is the "
-      "name of a class, declare it: classes={}\\{},...",
-      Shortened(label), Shortened(label.substr(0, mark)), Shortened(label.substr(mark))));
+      "name of a class, declare it: classes={}{}{},...",
+      Shortened(label), Shortened(label.substr(0, mark)), mark == 0 ? "" : "\\",
+      Shortened(label.substr(mark))));
 }
 
 }  // namespace
@@ -102,13 +123,15 @@ std::optional<uint32_t> Names::Find(const std::string& text) const {
 }
 
 uint32_t Groups::Take(std::string_view text) {
-  if (text.empty() || text == "nan" || text == "NaN" || text == "-nan") {
+  text = Trimmed(text);
+  if (text.empty() || IsMissingMark(text)) {
     throw std::invalid_argument("the group is missing; say whose sample it is, or remove the row");
   }
   return names_.Id(text);
 }
 
-Labels::Labels(const std::string& option, uint32_t classes) : classes_(classes) {
+Labels::Labels(const std::string& option, uint32_t classes, bool may_be_numbers)
+    : classes_(classes), have_numbers_(!may_be_numbers) {
   if (option.empty()) return;
   declared_names_ = SplitList(option);
   uint32_t count = static_cast<uint32_t>(declared_names_.size());
@@ -260,12 +283,14 @@ void Labels::Finish(const std::string& where, std::vector<uint32_t>* labels,
     info->class_names = {"-1", "1"};
   } else if (classes_ == 0 || seen.size() == classes_) {
     classes = Sorted(&info->class_names);
+    info->are_classes_sorted = true;
     info->classes = static_cast<uint32_t>(seen.size());
   } else {
-    throw std::invalid_argument(
-        fmt::format("{}: {} different labels ({}), but the model has {} classes; name them all, in "
-                    "order: classes=A,B,C",
-                    where, seen.size(), FirstOf(seen), classes_));
+    throw std::invalid_argument(fmt::format(
+        "{}: {} different labels ({}), but the model has {} classes; {}", where, seen.size(),
+        FirstOf(seen), classes_,
+        seen.size() < classes_ ? "name them all, in order: classes=A,B,C"
+                               : "correct the labels, or take a model with an output for each"));
   }
   for (uint32_t& label : *labels) label = classes[label];
 }

@@ -34,8 +34,8 @@ class Names {
 // Whom samples are from.
 class Groups {
  public:
-  // The number of the group. Throws std::invalid_argument if the text is empty or NaN: samples of
-  // nobody are no group.
+  // The number of the group. Throws std::invalid_argument if the text is empty or stands for what
+  // is missing: samples of nobody are no group. Blanks around it are no part of it.
   uint32_t Take(std::string_view text);
   const std::vector<std::string>& names() const { return names_.all(); }
   size_t bytes() const { return names_.bytes(); }
@@ -53,13 +53,14 @@ class Groups {
 //   - Other labels are sorted, numbers by value, texts by their bytes: the file must have exactly K
 //     different ones. Without a model there are as many classes as labels.
 // No label is what is missing, infinite, a fraction, larger than 10^15, or a list of several, such
-// as "0,1" or "cat|dog"; unless classes= has a class of that name. Blanks around a label are no
-// part of it.
+// as "0,1", "[0 1]" or "cat|dog"; unless classes= has a class of that name. Blanks around a label
+// are no part of it.
 class Labels {
  public:
   //   option   the value of `classes`, or empty
   //   classes  of the model; 0: there is none
-  Labels(const std::string& option, uint32_t classes);
+  //   may_be_numbers  false: the classes of `option` are never written as 0, 1 and 2
+  Labels(const std::string& option, uint32_t classes, bool may_be_numbers = true);
 
   // Of a format whose labels are the classes' numbers by definition: nothing is sorted.
   //   least  classes without option and model, if no label is above them
@@ -87,7 +88,7 @@ class Labels {
   uint32_t classes_;                         // of the model, or 0
   uint32_t declared_ = 0;                    // classes=N
   std::vector<std::string> declared_names_;  // classes=a,b,c
-  bool have_numbers_ = false;                // the names do
+  bool have_numbers_;                        // the names do, or no number stands for a name
   bool is_numbered_ = false;
   uint32_t least_ = 0;
   std::vector<std::string> usual_names_;

@@ -41,7 +41,7 @@ class LibsvmReader {
   explicit LibsvmReader(const ReadRequest& request)
       : request_(request),
         file_(request.path()),
-        labels_(request.ClassesOption(), request.classes()),
+        labels_(request.ClassesOption(), request.classes(), !request.source.are_classes_sorted),
         base_(request.Count("base", 1, 0, 1)),
         inputs_(InputsOf(request)) {}
 
@@ -55,6 +55,12 @@ class LibsvmReader {
     }
     features_.resize(inputs_);
     for (std::string line; file_.Next(&line);) TakeLine(line);
+    if (seen_ > 0 && !has_features_) {
+      throw posix::FileError(
+          fmt::format("{}: no line has a feature; expected LABEL INDEX:VALUE ..., for example "
+                      "1 3:0.5",
+                      request_.path()));
+    }
     if (request_.wants_labels()) labels_.Finish(request_.path(), &samples_.labels, &info);
     samples_.group_names = groups_.names();
     return Build(request_, info, std::move(samples_), seen_);
@@ -88,6 +94,11 @@ class LibsvmReader {
     group_.reset();
     std::fill(features_.begin(), features_.end(), 0.F);
     int64_t last = -1;
+    if (index == 0 && line.find(':') == line.npos && line.find(',') != line.npos) {
+      throw Defect(words.column(), line,
+                   "expected LABEL INDEX:VALUE ..., for example 1 3:0.5; if the file is CSV, say "
+                   "format=csv");
+    }
     if (label.find(':') == std::string_view::npos) {
       TakeLabel(label, words.column());
     } else if (request_.wants_labels() || request_.targets() > 0) {
@@ -144,6 +155,7 @@ class LibsvmReader {
                                "says how many there are",
                                base_, inputs_ - 1 + base_));
     }
+    has_features_ = true;
     const auto at = static_cast<int64_t>(*index - base_);
     if (at <= *last) throw Defect(column, word, "expected indices in rising order, each once");
     *last = at;
@@ -172,6 +184,7 @@ class LibsvmReader {
   uint32_t inputs_;
   Groups groups_;
   bool has_groups_ = false;
+  bool has_features_ = false;  // of any line
   StoredSamples samples_;
   std::vector<float> features_;
   uint32_t label_ = 0;

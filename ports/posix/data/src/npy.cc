@@ -148,11 +148,21 @@ void NpyArray::ReadNumbers(double* out, size_t count) {
   }
 }
 
-double NpyArray::Number(const uint8_t* bytes) const {
+uint64_t NpyArray::Bits(const uint8_t* bytes) const {
   uint64_t bits = 0;
   for (size_t i = 0; i < item_; ++i) {
     bits |= uint64_t{bytes[is_big_endian_ ? item_ - 1 - i : i]} << 8 * i;
   }
+  return bits;
+}
+
+int64_t NpyArray::Signed(uint64_t bits) const {
+  const unsigned unused = static_cast<unsigned>(64 - 8 * item_);
+  return static_cast<int64_t>(bits << unused) >> unused;
+}
+
+double NpyArray::Number(const uint8_t* bytes) const {
+  const uint64_t bits = Bits(bytes);
   if (kind_ == 'f' && item_ == 8) {
     double value;
     std::memcpy(&value, &bits, sizeof(value));
@@ -165,9 +175,20 @@ double NpyArray::Number(const uint8_t* bytes) const {
     std::memcpy(&value, &low, sizeof(value));
     return static_cast<double>(value);
   }
-  if (kind_ != 'i') return static_cast<double>(bits);
-  const unsigned unused = static_cast<unsigned>(64 - 8 * item_);
-  return static_cast<double>(static_cast<int64_t>(bits << unused) >> unused);
+  return kind_ == 'i' ? static_cast<double>(Signed(bits)) : static_cast<double>(bits);
+}
+
+std::string NpyArray::ReadAsText() {
+  if (is_text()) return ReadText();
+  if (is_real()) {
+    double value = 0;
+    ReadNumbers(&value, 1);
+    return fmt::format("{}", value);
+  }
+  buffer_.resize(std::max(buffer_.size(), item_));
+  ReadBytes(buffer_.data(), 1);
+  const uint64_t bits = Bits(buffer_.data());
+  return kind_ == 'i' ? fmt::format("{}", Signed(bits)) : fmt::format("{}", bits);
 }
 
 std::string NpyArray::ReadText() {

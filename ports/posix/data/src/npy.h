@@ -31,10 +31,13 @@ class NpyArray {
   // The next elements in the order of the file.
   void ReadBytes(uint8_t* out, size_t count);
   void ReadNumbers(double* out, size_t count);
-  std::string ReadText();
+  // The next element as a text. An integer keeps all its digits, which a double would not.
+  std::string ReadAsText();
 
   // Throws unless the source ends here.
   void RequireEnd();
+
+  const std::string& name() const { return source_->name(); }
 
   // "PATH: array x: sample 7: WHAT; ADVICE"
   posix::FileError Defect(const std::string& what, const std::string& advice) const {
@@ -45,6 +48,9 @@ class NpyArray {
   void ReadHeader();
   void ReadType(const std::string& type);
   void ReadShape(const std::string& text);
+  std::string ReadText();
+  uint64_t Bits(const uint8_t* bytes) const;
+  int64_t Signed(uint64_t bits) const;
   double Number(const uint8_t* bytes) const;
 
   std::unique_ptr<ByteSource> source_;

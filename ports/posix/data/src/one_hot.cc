@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "named.h"
+#include "values.h"
 
 namespace sotto {
 namespace {
@@ -27,6 +28,7 @@ class Collector {
         columns_(columns),
         is_missing_(is_missing),
         path_(columns.categories),
+        has_header_(path_ == request.path() ? columns.has_header : columns.has_names),
         texts_(columns.names.size()) {}
 
   std::vector<Texts> Read() {
@@ -35,7 +37,7 @@ class Collector {
     bool is_first = true;
     while (file.Next(&row)) {
       if (is_first) FindColumns(row);
-      if (!is_first || !columns_.has_header) TakeRow(row);
+      if (!is_first || !has_header_) TakeRow(row);
       is_first = false;
     }
     for (const size_t column : columns_.onehot) {
@@ -48,13 +50,13 @@ class Collector {
   // In the file of the categories a column has the same name, or without names the same place.
   void FindColumns(const CsvRow& first) {
     std::vector<std::string> names;
-    for (size_t i = 0; i < first.size(); ++i) names.emplace_back(first[i]);
+    for (size_t i = 0; i < first.size(); ++i) names.emplace_back(Trimmed(first[i]));
     const Named header(std::move(names), "column");
     for (const size_t column : columns_.onehot) places_.push_back(PlaceOf(column, header));
   }
 
   size_t PlaceOf(size_t column, const Named& header) const {
-    const bool is_named = columns_.has_header && path_ != request_.path();
+    const bool is_named = columns_.has_names && path_ != request_.path();
     if (!is_named && column < header.names().size()) return column;
     std::optional<size_t> place;
     try {
@@ -91,6 +93,7 @@ class Collector {
   const CsvColumns& columns_;
   const OneHot::IsMissing& is_missing_;
   const std::string path_;
+  const bool has_header_;
   std::vector<Texts> texts_;    // [columns]
   std::vector<size_t> places_;  // of the columns of onehot in the file
 };

@@ -43,7 +43,8 @@ std::string_view Trimmed(std::string_view text) {
 }
 
 bool IsMissingMark(std::string_view text) {
-  for (const char* mark : {"?", "NA", "N/A", "NaN", "nan", "-nan", "NULL", "null"}) {
+  for (const char* mark : {"?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NAN", "-nan",
+                           "NaT", "None", "NULL", "null"}) {
     if (text == mark) return true;
   }
   return false;

@@ -16,16 +16,19 @@
 
 namespace sotto {
 
-// The columns of a table with a header, by name. Another file of the same samples finds its columns
+// The columns of a table, by name. Another file of the same samples finds its columns
 // by these names, in whatever order it has them: see DataSource::like.
 struct ColumnNames {
-  std::vector<std::string> all;  // in the file's order; empty: the columns have no names
+  // In the file's order; the columns of a table without a header have their numbers as names.
+  // Empty: these are no columns of a table.
+  std::vector<std::string> all;
   // In the order of a sample. Empty: names do not tell the features apart.
   std::vector<std::string> features;
   std::vector<std::string> onehot;   // of the features: those with texts
   std::vector<std::string> targets;  // of a regression
   std::string label;                 // empty: there is none
   std::string categories;            // the file that lists the texts of onehot, or empty
+  bool has_header = false;
 };
 
 // What each sample of a data set is. It has a label, or a vector as target, or neither.
@@ -35,7 +38,9 @@ struct SampleInfo {
   uint32_t classes = 0;  // labels are below it; 0: there are no labels
   uint32_t targets = 0;  // numbers of a target for regression; 0: there is none
   std::vector<std::string> class_names = {};  // [classes], or empty: classes are numbers
-  ColumnNames columns = {};                   // of a table
+  // They are the labels of the file, sorted; nobody has given this order.
+  bool are_classes_sorted = false;
+  ColumnNames columns = {};  // of a table
 };
 
 class Dataset {

@@ -33,10 +33,12 @@ struct DataSource {
   std::string path;
   std::map<std::string, std::string> options = {};
   std::string name = {};  // of the data set, for people; empty: the path
-  // The columns of the samples that these go with, for a test file the training samples. If this
-  // file names its columns, too, they are found by these names; what the options say about them
-  // counts first. Empty: there are none.
+  // The columns of the samples that these go with, for a test file the training samples. By these
+  // names the columns of this file are found; what the options say about them counts first. Empty:
+  // there are none.
   ColumnNames like = {};
+  // The option `classes` has names that were sorted, see SampleInfo: no numbers stand for them.
+  bool are_classes_sorted = false;
   std::string text = {};  // that was parsed, for messages
   // Bytes that the kept samples and what goes with them may take; 0: half of the machine's memory.
   uint64_t memory_limit = 0;
