@@ -107,25 +107,6 @@ TEST_F(OutputFileTest, AFullDiskIsAnError) {
   }
 }
 
-// A part of the results could be taken for the whole.
-TEST_F(OutputFileTest, WhatCannotBeWrittenWholeIsNotLeftInPart) {
-  rlimit former{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &former), 0);
-  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit few = {4, former.rlim_max};
-  for (const bool is_there : {false, true}) {
-    if (is_there) Write("results");
-    OutputFile file(JsonOutput(path_));
-    file.stream() << "a longer text";
-    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &few), 0);
-    EXPECT_THROW(file.Finish(), std::runtime_error);
-    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &former), 0);
-    EXPECT_EQ(std::filesystem::exists(path_), is_there);
-    EXPECT_TRUE(!is_there || Read().empty());
-  }
-  std::signal(SIGXFSZ, handler);
-}
-
 TEST_F(OutputFileTest, ANewFileThatTellsWhoTookPartIsTheOwnersAlone) {
   WriteOutput(JsonOutput(path_, Readers::kOwner), "who");
   EXPECT_EQ(Mode(), 0600u);

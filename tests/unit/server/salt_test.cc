@@ -106,7 +106,9 @@ TEST(SaltedRound, ADeviceThatIsResetWithinItsUploadIsOutOfTheAttemptAndInTheNext
   EXPECT_EQ(job.CloseRound().reported, 0U);
   do {
     ASSERT_TRUE(job.OpenRound());
-    if (salted.IsDrawn()) EXPECT_EQ(reset.Run(job, index), Status::kOk);
+    if (salted.IsDrawn()) {
+      EXPECT_EQ(reset.Run(job, index), Status::kOk);
+    }
   } while (job.CloseRound().reported == 0);
 }
 
