@@ -243,7 +243,7 @@ base="http://127.0.0.1:${page_port}"
 
 run_block '/etc/prometheus/prometheus.yml'
 ask 200 /metrics --header "Authorization: Bearer $(cat "${work}/root/etc/prometheus/sotto.token")"
-wait_for 'released' "${log}"
+wait_for 'released: ' "${log}"
 ask 200 /metrics --header "Authorization: Bearer ${token}"
 rules="${work}/root/etc/prometheus/sotto-alerts.rules.yml"
 while IFS= read -r name; do

@@ -322,7 +322,7 @@ TEST(LiveSaidTest, AHostileNameOfAModelIsShownAndDoesNothing) {
   EXPECT_EQ(lines[0]["event"], "refused");
   EXPECT_EQ(Count(lines[0]["reason"], "the job trains \x1b[2J\nx\xef\xbf\xbd;"), 1u);
   EXPECT_EQ(site.Client(0, server.port(), {"--log-level", "error"}).Wait(), 3);
-  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), "trains \\x1b[2J\\x0ax\xff;"), 1u);
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), "trains \\x1b[2J\\x0ax\\xff;"), 1u);
 }
 
 }  // namespace
