@@ -119,7 +119,7 @@ TEST(EventLog, AHostileTextNeitherAddsALineNorChangesATerminalNorNamesAField) {
   EXPECT_EQ(
       lines.text,
       "program: drawn for round 3 of \\x1b[31m\\x0afake: line\\x0d\\x7f\\xc2\\x9b{round}\"},\\"
-      "\xff\n");
+      "\\xff\n");
   Log json(JsonLine);
   json.log.Write(kDrawn, fields);
   EXPECT_NE(json.text.find("\"name\":\"\\u001b[31m\\u000afake: line\\u000d\\u007f\\u009b{round}"

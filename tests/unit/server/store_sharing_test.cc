@@ -174,11 +174,11 @@ TEST_F(StoreSharingTest, AServerWithoutItsLockFileIsStillTheOnlyOne) {
     EXPECT_TRUE(Says(RefusalOf([&] { other.ClaimJobs(); }), "another process serves it already"));
     EXPECT_EQ(other.Server(), "unknown");
     other.RevokeDevice("small-0");  // only serving is for one process
-    std::filesystem::create_hard_link(path_, FileOf("second"));
-    SqliteStore second(FileOf("second"));  // its journal would have another name
+    std::filesystem::create_hard_link(path_, path_ + "-second");
+    SqliteStore second(path_ + "-second");  // its journal would have another name
     EXPECT_TRUE(Says(RefusalOf([&] { second.RevokeDevice("small-1"); }), "by another name"));
     EXPECT_EQ(second.ListDevices().size(), size_t{kSmallDevices}) << "reading is free";
-    std::filesystem::remove(FileOf("second"));
+    std::filesystem::remove(path_ + "-second");
   }
   for (const int descriptor : {done[0], done[1], ready[0], ready[1]}) close(descriptor);
   int status = 0;
@@ -197,9 +197,9 @@ TEST_F(StoreSharingTest, TwoStoresOfOneProcessAreTwoServers) {
 
 TEST_F(StoreSharingTest, AFileOfTwoNamesIsNotServedAndALaterLinkIsAWarning) {
   SqliteStore server(path_);
-  std::filesystem::create_hard_link(path_, FileOf("second"));
+  std::filesystem::create_hard_link(path_, path_ + "-second");
   EXPECT_TRUE(Says(RefusalOf([&] { server.ClaimJobs(); }), "has 2 names"));
-  std::filesystem::remove(FileOf("second"));
+  std::filesystem::remove(path_ + "-second");
   Begin(server);
   EXPECT_EQ(server.TakeWarning(), "");
   std::filesystem::create_hard_link(path_, FileOf("backup"));
