@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <limits>
@@ -148,6 +149,10 @@ void Database::Fail(const std::string& what) const {
                                        Advice(sqlite3_extended_errcode(handle_))));
 }
 
+void Database::Refuse(const std::string& why) const {
+  throw std::runtime_error(path_ + ": " + why);
+}
+
 void Database::Run(const char* sql) {
   if (sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr) != SQLITE_OK) Fail("use it");
 }
@@ -268,6 +273,8 @@ ByteSpan Statement::Blob(int column) const {
   return {static_cast<const uint8_t*>(bytes),
           static_cast<size_t>(sqlite3_column_bytes(handle_, column))};
 }
+
+int64_t SecondsSince1970() { return static_cast<int64_t>(std::time(nullptr)); }
 
 std::string InsertText(const char* table, const std::vector<std::string>& columns) {
   const std::vector<const char*> marks(columns.size(), "?");

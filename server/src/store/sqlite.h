@@ -72,6 +72,9 @@ class Database {
   // Throws for the last error of this connection; `what` completes "cannot".
   [[noreturn]] void Fail(const std::string& what) const;
 
+  // Throws for another reason than SQLite's: "FILE: why", and `why` says what to do.
+  [[noreturn]] void Refuse(const std::string& why) const;
+
   const std::string& path() const { return path_; }
   sqlite3* handle() const { return handle_; }
 
@@ -153,6 +156,9 @@ class Statement {
   sqlite3_stmt* handle_ = nullptr;
   int bound_ = 0;
 };
+
+// The time that a new row keeps.
+int64_t SecondsSince1970();
 
 // The text of an insertion into these columns, with a parameter for each.
 std::string InsertText(const char* table, const std::vector<std::string>& columns);

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <iterator>
-#include <stdexcept>
 
 #include "sotto/bytes.h"
 #include "sotto/posix/check.h"
@@ -216,9 +215,7 @@ struct Chain::Link {
 Chain::Chain(Database& database) : database_(database) {}
 Chain::~Chain() = default;
 
-void Chain::Refuse(const std::string& why) const {
-  throw std::runtime_error(database_.path() + ": " + why + "; " + kDamagedAdvice);
-}
+void Chain::Refuse(const std::string& why) const { database_.Refuse(why + "; " + kDamagedAdvice); }
 
 Chain::Reader& Chain::ReaderOf(const RecordName& name) {
   for (const auto& reader : readers_) {

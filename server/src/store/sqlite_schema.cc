@@ -1,11 +1,9 @@
 #include "store/sqlite_schema.h"
 
 #include <cstdint>
-#include <ctime>
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
-#include <stdexcept>
 
 #include "sotto/posix/lock_file.h"
 #include "sotto/posix/run_key.h"
@@ -16,10 +14,6 @@ namespace {
 
 constexpr int64_t kApplicationId = 0x536f7474;  // "Sott"
 
-[[noreturn]] void Refuse(const Database& database, const std::string& why) {
-  throw std::runtime_error(database.path() + ": " + why);
-}
-
 int64_t VersionOf(Database& database) { return database.Integer("PRAGMA user_version"); }
 
 // The first record, with a fresh key of the receipts that devices get (round/receipts.h).
@@ -28,7 +22,7 @@ void BeginChain(Database& database) {
   Insert(database, "store",
          {{"one", 1},
           {"receipt_key", receipt_key.bytes},
-          {"created", static_cast<int64_t>(std::time(nullptr))},
+          {"created", SecondsSince1970()},
           {"former_version", 0}});
   Chain(database).Append({"store", {1}});
 }
@@ -58,18 +52,18 @@ Marks ReadMarks(Database& database) {
 }
 
 [[noreturn]] void RefuseVersion(const Database& database, int64_t version, bool is_newer) {
-  Refuse(database,
-         fmt::format("a store of version {}, and this program reads stores of version {} alone; "
-                     "use the {} program that wrote it{}",
-                     version, kSchemaVersion, is_newer ? "newer" : "older",
-                     is_newer ? ""
-                              : ", or begin in a new store (`sotto keys new` creates one), which "
-                                "does not know what the devices of this one have spent"));
+  database.Refuse(
+      fmt::format("a store of version {}, and this program reads stores of version {} alone; "
+                  "use the {} program that wrote it{}",
+                  version, kSchemaVersion, is_newer ? "newer" : "older",
+                  is_newer ? ""
+                           : ", or begin in a new store (`sotto keys new` creates one), which "
+                             "does not know what the devices of this one have spent"));
 }
 
 void RequireThisVersion(const Database& database, const Marks& marks) {
   if (marks.application != kApplicationId) {
-    Refuse(database, "a database of another program, not a store; name another file");
+    database.Refuse("a database of another program, not a store; name another file");
   }
   if (marks.version == kSchemaVersion) return;
   RefuseVersion(database, marks.version, marks.version > kSchemaVersion);
@@ -89,8 +83,8 @@ void RequireTables(Database& database) {
   Database expected(":memory:");
   expected.Run(kTables);
   if (SchemaText(database) != SchemaText(expected)) {
-    Refuse(database, fmt::format("its tables are not those of version {}; {}", kSchemaVersion,
-                                 kDamagedAdvice));
+    database.Refuse(
+        fmt::format("its tables are not those of version {}; {}", kSchemaVersion, kDamagedAdvice));
   }
 }
 
@@ -105,7 +99,7 @@ void RequireBegunAsThisVersion(Database& database) {
 // commits shall not wait.
 void RequireSoundFile(Database& database) {
   if (posix::LockFile::HolderOf(ServingFile(database.path()))) return;
-  if (database.Text("PRAGMA integrity_check(1)") != "ok") Refuse(database, kDamagedAdvice);
+  if (database.Text("PRAGMA integrity_check(1)") != "ok") database.Refuse(kDamagedAdvice);
 }
 
 ChainHead VerifyRecords(Database& database) {
@@ -118,19 +112,19 @@ ChainHead VerifyRecords(Database& database) {
 // From here on the file alone holds every commit.
 void KeepJournal(Database& database) {
   if (database.Text("PRAGMA journal_mode") == "wal") {
-    Refuse(database,
-           "another program gave it a write-ahead log, and without its file NAME-wal it "
-           "would miss the last commits; put that file beside it and run `sqlite3 NAME "
-           "'PRAGMA journal_mode = DELETE'`");
+    database.Refuse(
+        "another program gave it a write-ahead log, and without its file NAME-wal it "
+        "would miss the last commits; put that file beside it and run `sqlite3 NAME "
+        "'PRAGMA journal_mode = DELETE'`");
   }
   if (!database.is_read_only()) database.CommitToFile();
 }
 
 void RequireWritable(const Database& database, StoreMode mode) {
   if (!database.is_read_only() || mode == StoreMode::kRead) return;
-  Refuse(database,
-         "it can only be read; check that the file and its folder are yours and writable, or copy "
-         "it to where they are");
+  database.Refuse(
+      "it can only be read; check that the file and its folder are yours and writable, or copy "
+      "it to where they are");
 }
 
 }  // namespace
@@ -159,7 +153,7 @@ ChainHead OpenSchema(Database& database, StoreMode mode) {
     RequireThisVersion(database, marks);
   } else if (mode != StoreMode::kCreate) {
     // The file may once have held a job, so a new store is made only on request.
-    Refuse(database, "empty, not a store; `sotto keys new` creates one");
+    database.Refuse("empty, not a store; `sotto keys new` creates one");
   }
   RequireSoundFile(database);
   RequireWritable(database, mode);

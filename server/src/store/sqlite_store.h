@@ -14,10 +14,7 @@
 // Many processes may use the file at once. A commit and a read wait for each other, so nothing here
 // keeps the file locked for long: a verification reads the chain in pieces (sqlite_chain.h).
 //
-// One process runs jobs. It locks the store's inode (sotto/posix/held_file.h), so neither another
-// name of the file nor a removed one lets a second server in; and the file NAME-serving, which says
-// its process id. A file with a second hard link is not served. A link that appears later, as of a
-// backup by hard links, is a warning.
+// One process runs jobs: sqlite_file.h says how it keeps a second one out, by whatever name.
 //
 // Before each commit the path must still name the file that was opened, and its log must go on from
 // the last record that this store has read or written: a store that was put in the place of this
@@ -45,9 +42,11 @@
 #include <vector>
 
 #include "round/receipts.h"
-#include "sotto/posix/lock_file.h"
 #include "store/sqlite.h"
 #include "store/sqlite_chain.h"
+#include "store/sqlite_devices.h"
+#include "store/sqlite_file.h"
+#include "store/sqlite_jobs.h"
 #include "store/store.h"
 
 namespace sotto::server {
@@ -63,7 +62,7 @@ class SqliteStore final : public Store {
   void RequireNew(const std::vector<Device>& devices) override;
   void RevokeDevice(const std::string& id) override;
   Device FindDevice(const std::string& id) override;
-  std::vector<DeviceRecord> ListDevices() override;
+  std::vector<DeviceRecord> ListDevices() override { return devices_.List(); }
   void RotateDevice(const std::string& id, const Key& secret) override;
   DeviceRegistry LoadDevices() override;
   std::vector<DeviceChange> TakeChanges() override;
@@ -78,8 +77,8 @@ class SqliteStore final : public Store {
   std::vector<int64_t> ListModels(int64_t job) override;
   StoredModel ReadModel(int64_t job, int64_t round) override;
 
-  void ClaimJobs() override;
-  std::optional<std::string> Server() override;
+  void ClaimJobs() override { file_.Claim(); }
+  std::optional<std::string> Server() override { return file_.Server(); }
   void KeepModels(uint32_t count) override { kept_models_ = std::max(count, 1U); }
   void AllowNewJob() override { may_begin_ = true; }
   void BeginJob(const JobRecord& record) override;
@@ -91,47 +90,32 @@ class SqliteStore final : public Store {
   ByteSpan ReceiptOf(uint32_t round, uint32_t attempt) override;
   void CheckReceipt(ByteSpan receipt) override;
   uint64_t ignored_receipts() const override;
-  std::string TakeWarning() override;
+  std::string TakeWarning() override { return file_.TakeWarning(); }
 
  private:
   class Commit;
 
-  void RequireSameFile();
   void RequireSameLog();
-  void RequireServersName();
   ChainHead EndOfLog();
-  void RequireNew(const Device& device);
-  void RequireNewSecret(const Device& device);
-  int64_t NumberOf(const std::string& id);
   int64_t LastRecord();
-  void AddDevice(Chain& chain, const Device& device, bool seeded);
-  std::vector<JobEntry> ReadJobs();
-  std::vector<int64_t> DevicesOf(int64_t job, int64_t most_start);
   History ReadWithin();
   void RequireSameFleet();
   int64_t AddJob(const JobRecord& record);
   Key ReceiptKey();
-  void AddDevicesOfJob(int64_t job);
-  void AddDevicesOfJob(int64_t job, const std::vector<int64_t>& devices);
-  void Extend(const JobEntry& job, const JobConfig& config);
-  void KeepFleet(const AttemptRecord& record);
-  std::vector<FleetEntry> FleetsOf(int64_t job);
-  std::vector<JobExtension> ExtensionsOf(int64_t job);
-  Key SecretOf(Chain& chain, int64_t device);
   void LoadReceipts();
   bool IsSeeded();
   void AddRelease(const ReleaseRecord& record);
   void AddModel(int64_t job, int64_t round, Span<const float> parameters, ByteSpan optimiser_state,
                 double next_clip_l2);
   void DeleteModels(int64_t newest);
-  [[noreturn]] void Refuse(const std::string& why) const;
 
   Database database_;
-  std::unique_ptr<posix::LockFile> serving_;  // from ClaimJobs() on
-  ChainHead head_;          // of the log as this store has read or written it; without `last`
-  bool has_links_ = false;  // more names than one: told
-  int64_t seen_ = 0;        // the last record that TakeChanges() has seen
-  int64_t job_ = 0;         // number of the job that BeginJob() began or resumed; 0: none
+  SqliteFile file_{database_};
+  SqliteDevices devices_{database_};
+  SqliteJobs jobs_{database_};
+  ChainHead head_;    // of the log as this store has read or written it; without `last`
+  int64_t seen_ = 0;  // the last record that TakeChanges() has seen
+  int64_t job_ = 0;   // number of the job that BeginJob() began or resumed; 0: none
   uint8_t job_id_[kJobIdSize] = {};  // of that job
   bool may_begin_ = false;
   std::optional<uint32_t> kept_models_;  // absent: all

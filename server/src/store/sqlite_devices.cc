@@ -1,0 +1,178 @@
+#include "store/sqlite_devices.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "base/bytes.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr char kIsEligible[] = "position NOT IN (SELECT device FROM revocations)";
+
+void RequireValidName(const std::string& id) {
+  if (!IsValidDeviceId(BytesOf(id))) {
+    throw std::invalid_argument("device name '" + id +
+                                "': use 1 to 64 characters of A-Z a-z 0-9 . _ -");
+  }
+}
+
+}  // namespace
+
+void SqliteDevices::Add(const std::vector<Device>& devices, bool seeded) {
+  Chain chain(database_);
+  for (const Device& device : devices) {
+    RequireNew(device);
+    Insert(database_, "devices",
+           {{"id", device.id},
+            {"secret", device.secret.bytes},
+            {"created", SecondsSince1970()},
+            {"seeded", seeded}});
+    chain.Append({"device", {database_.Integer("SELECT last_insert_rowid()")}});
+  }
+}
+
+void SqliteDevices::RequireNew(const Device& device) {
+  RequireValidName(device.id);
+  Statement named(database_, "SELECT 1 FROM devices WHERE id = ?");
+  if (named.Bind(device.id).Step()) {
+    database_.Refuse("device " + device.id + " is in the store already; choose another name");
+  }
+  RequireNewSecret(device);
+}
+
+void SqliteDevices::RequireNewSecret(const Device& device) {
+  Statement other(database_,
+                  "SELECT id FROM devices WHERE secret = ?1 UNION ALL SELECT id FROM devices JOIN "
+                  "rotations ON device = position WHERE rotations.secret = ?1");
+  if (!other.Bind(device.secret.bytes).Step()) return;
+  database_.Refuse("devices " + other.Text(0) + " and " + device.id +
+                   " would have the same secret; provision each with its own");
+}
+
+// The number of an eligible device. Refuses another one.
+int64_t SqliteDevices::NumberOf(const std::string& id) {
+  Statement row(database_,
+                "SELECT position, revoked FROM devices LEFT JOIN revocations ON device = position "
+                "WHERE id = ?");
+  if (!row.Bind(id).Step()) {
+    database_.Refuse("there is no device " + id + "; `sotto keys list` names those there are");
+  }
+  if (!row.IsNull(1)) database_.Refuse("device " + id + " is revoked; provision a new one");
+  return row.Integer(0);
+}
+
+// The secret in use: of the last rotation, or else the first one. No query here sorts secrets,
+// which would leave copies of them.
+Key SqliteDevices::SecretOf(Chain& chain, int64_t device) {
+  Key secret;
+  chain.RequireIntact({"device", {device}});
+  Statement rotation(database_,
+                     "SELECT number, secret FROM rotations WHERE device = ? "
+                     "ORDER BY number DESC LIMIT 1");
+  if (rotation.Bind(device).Step()) {
+    chain.RequireIntact({"rotation", {device, rotation.Integer(0)}});
+    std::copy_n(rotation.Blob(1).data(), kKeySize, secret.bytes);
+    return secret;
+  }
+  Statement first(database_, "SELECT secret FROM devices WHERE position = ?");
+  first.Bind(device).Step();
+  std::copy_n(first.Blob(0).data(), kKeySize, secret.bytes);
+  return secret;
+}
+
+void SqliteDevices::Revoke(const std::string& id) {
+  const int64_t device = NumberOf(id);
+  Insert(database_, "revocations", {{"device", device}, {"revoked", SecondsSince1970()}});
+  Chain(database_).Append({"revocation", {device}});
+}
+
+void SqliteDevices::Rotate(const std::string& id, const Key& secret) {
+  const int64_t device = NumberOf(id);
+  RequireNewSecret({id, secret});
+  Statement last(database_, "SELECT coalesce(max(number), 0) FROM rotations WHERE device = ?");
+  last.Bind(device).Step();
+  const int64_t number = last.Integer(0) + 1;
+  Insert(database_, "rotations",
+         {{"device", device},
+          {"number", number},
+          {"secret", secret.bytes},
+          {"rotated", SecondsSince1970()}});
+  Chain(database_).Append({"rotation", {device, number}});
+}
+
+Device SqliteDevices::Find(const std::string& id) {
+  Chain chain(database_);
+  return {id, SecretOf(chain, NumberOf(id))};
+}
+
+std::vector<DeviceRecord> SqliteDevices::List() {
+  std::vector<DeviceRecord> devices;
+  Statement row(database_,
+                "SELECT position, id, created, revoked, seeded, "
+                "(SELECT max(rotated) FROM rotations WHERE device = position) FROM devices "
+                "LEFT JOIN revocations ON device = position ORDER BY position");
+  while (row.Step()) {
+    DeviceRecord device;
+    device.number = row.Integer(0);
+    device.id = row.Text(1);
+    device.created = row.Integer(2);
+    if (!row.IsNull(3)) device.revoked = row.Integer(3);
+    device.seeded = row.Integer(4) != 0;
+    if (!row.IsNull(5)) device.rotated = row.Integer(5);
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+std::vector<int64_t> SqliteDevices::EligibleNumbers() {
+  std::vector<int64_t> eligible;
+  Statement row(database_, std::string("SELECT position FROM devices WHERE ") + kIsEligible);
+  while (row.Step()) eligible.push_back(row.Integer(0));
+  return eligible;
+}
+
+DeviceRegistry SqliteDevices::Load() {
+  DeviceRegistry registry;
+  Chain chain(database_);
+  Statement row(database_,
+                std::string("SELECT id, position, secret, EXISTS (SELECT 1 FROM rotations WHERE "
+                            "device = position) FROM devices WHERE ") +
+                    kIsEligible + " ORDER BY position");
+  while (row.Step()) {
+    const int64_t number = row.Integer(1);
+    Device device{row.Text(0), {}};
+    if (row.Integer(3) != 0) {
+      device.secret = SecretOf(chain, number);
+    } else {
+      chain.RequireIntact({"device", {number}});
+      std::copy_n(row.Blob(2).data(), kKeySize, device.secret.bytes);
+    }
+    registry.Register(std::move(device), number);
+  }
+  return registry;
+}
+
+std::vector<DeviceChange> SqliteDevices::ChangesAfter(int64_t record) {
+  using Kind = DeviceChange::Kind;
+  std::vector<DeviceChange> changes;
+  Chain chain(database_);
+  Statement row(database_,
+                "SELECT kind, position, id FROM chain JOIN devices ON position = first_key "
+                "WHERE sequence > ? AND kind IN ('device', 'revocation', 'rotation') "
+                "ORDER BY sequence");
+  row.Bind(record);
+  while (row.Step()) {
+    const std::string kind = row.Text(0);
+    DeviceChange change;
+    change.kind =
+        kind == "device" ? Kind::kAdded : (kind == "rotation" ? Kind::kRotated : Kind::kRevoked);
+    change.number = row.Integer(1);
+    change.device.id = row.Text(2);
+    if (change.kind != Kind::kRevoked) change.device.secret = SecretOf(chain, change.number);
+    changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,55 @@
+// The devices of a SQLite store: the tables `devices`, `revocations` and `rotations`. Part of
+// sotto::server/store.
+//
+// What changes a device runs in the caller's transaction and appends its record to the chain; what
+// reads a secret verifies the device's records. Refusals name the file and say what to do.
+//
+// One thread at a time for each database.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "round/devices.h"
+#include "store/records.h"
+#include "store/sqlite.h"
+#include "store/sqlite_chain.h"
+
+namespace sotto::server {
+
+class SqliteDevices {
+ public:
+  // The database must hold the tables of sqlite_tables.h, and must outlive this object.
+  explicit SqliteDevices(Database& database) : database_(database) {}
+
+  // As Store::AddDevices() says.
+  void Add(const std::vector<Device>& devices, bool seeded);
+
+  // Throws if Add() would refuse this device.
+  void RequireNew(const Device& device);
+
+  // These three refuse a device that there is not, and one that is revoked.
+  void Revoke(const std::string& id);
+  void Rotate(const std::string& id, const Key& secret);
+  Device Find(const std::string& id);
+
+  // All devices, and the numbers of the eligible ones, in the order in which they were added.
+  std::vector<DeviceRecord> List();
+  std::vector<int64_t> EligibleNumbers();
+
+  // The eligible devices, in the same order.
+  DeviceRegistry Load();
+
+  // The changes after this record of the chain, in its order.
+  std::vector<DeviceChange> ChangesAfter(int64_t record);
+
+ private:
+  void RequireNewSecret(const Device& device);
+  int64_t NumberOf(const std::string& id);
+  Key SecretOf(Chain& chain, int64_t device);
+
+  Database& database_;
+};
+
+}  // namespace sotto::server

@@ -1,0 +1,137 @@
+#include "store/sqlite_jobs.h"
+
+#include <algorithm>
+
+#include "spec/configuration.h"
+#include "store/history.h"
+#include "store/sqlite_chain.h"
+
+namespace sotto::server {
+
+// The devices that the starts of the job up to this one have added.
+std::vector<int64_t> SqliteJobs::DevicesOf(int64_t job, int64_t most_start) {
+  std::vector<int64_t> devices;
+  Statement row(database_,
+                "SELECT device FROM job_devices WHERE job = ? AND start <= ? ORDER BY device");
+  row.Bind(job, most_start);
+  while (row.Step()) devices.push_back(row.Integer(0));
+  return devices;
+}
+
+std::vector<FleetEntry> SqliteJobs::FleetsOf(int64_t job) {
+  std::vector<FleetEntry> fleets;
+  Statement row(database_,
+                "SELECT round, attempt, devices, (SELECT count(*) FROM attempts AS a WHERE "
+                "a.job = f.job AND (a.round, a.attempt) < (f.round, f.attempt)) "
+                "FROM fleets AS f WHERE job = ? ORDER BY number");
+  row.Bind(job);
+  while (row.Step()) {
+    fleets.push_back({row.Integer(0), row.Integer(1), row.Integer(2), row.Integer(3)});
+  }
+  return fleets;
+}
+
+std::vector<JobExtension> SqliteJobs::ExtensionsOf(int64_t job) {
+  std::vector<JobExtension> extensions;
+  Statement row(database_,
+                "SELECT rounds, epsilon_budget FROM extensions WHERE job = ? ORDER BY number");
+  row.Bind(job);
+  while (row.Step()) extensions.push_back({row.Integer(0), row.RealOrInfinity(1)});
+  return extensions;
+}
+
+// The number of a job's releases is its next round.
+std::vector<JobEntry> SqliteJobs::Read() {
+  std::vector<JobEntry> jobs;
+  Statement row(
+      database_,
+      "WITH j AS (SELECT *, (SELECT count(*) FROM releases WHERE job = number) AS released "
+      "FROM jobs) "
+      "SELECT number, job_id, model, configuration, begun, released, "
+      "(SELECT count(*) FROM attempts WHERE job = number), "
+      "(SELECT coalesce(max(attempt) + 1, 0) FROM attempts WHERE job = number AND round = "
+      "released), "
+      "(SELECT count(*) FROM facts WHERE job = number AND seeded) "
+      "FROM j ORDER BY number");
+  while (row.Step()) {
+    JobEntry job;
+    job.number = row.Integer(0);
+    std::copy_n(row.Blob(1).data(), kJobIdSize, job.job_id);
+    job.model = row.Text(2);
+    job.configuration = row.Text(3);
+    job.begun = row.Integer(4);
+    job.released = row.Integer(5);
+    job.attempts = row.Integer(6);
+    job.next_attempt = row.Integer(7);
+    job.seeded = row.Integer(8) != 0;
+    job.devices = DevicesOf(job.number, INT64_MAX);
+    job.first_devices = DevicesOf(job.number, 1);
+    job.fleets = FleetsOf(job.number);
+    job.extensions = ExtensionsOf(job.number);
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+int64_t SqliteJobs::Add(const JobRecord& record) {
+  const int64_t number = database_.Integer("SELECT coalesce(max(number), 0) + 1 FROM jobs");
+  Insert(database_, "jobs",
+         {{"number", number},
+          {"job_id", record.job_id},
+          {"model", record.config.model->name},
+          {"model_digest", record.model_digest},
+          {"configuration", ConfigurationText(record)},
+          {"begun", SecondsSince1970()},
+          {"surcharge", 0}});
+  Chain(database_).Append({"job", {number}});
+  return number;
+}
+
+void SqliteJobs::AddDevices(int64_t job, const std::vector<int64_t>& devices) {
+  Statement last(database_, "SELECT coalesce(max(start), 0) FROM job_devices WHERE job = ?");
+  last.Bind(job).Step();
+  const int64_t start = last.Integer(0) + 1;
+  const int64_t former = database_.Integer("SELECT total_changes()");
+  Statement insert(database_,
+                   "INSERT OR IGNORE INTO job_devices (job, device, start) VALUES (?, ?, ?)");
+  for (const int64_t device : devices) insert.Bind(job, device, start).Run();
+  if (database_.Integer("SELECT total_changes()") != former) {
+    Chain(database_).Append({"start", {job, start}});
+  }
+}
+
+void SqliteJobs::Extend(const JobEntry& job, const JobConfig& config) {
+  const JobExtension now = {config.plan.rounds, config.epsilon_budget};
+  const JobExtension was = PlanNow(database_.path(), job);
+  if (now.rounds == was.rounds && now.epsilon_budget == was.epsilon_budget) return;
+  const auto number = static_cast<int64_t>(job.extensions.size()) + 1;
+  Insert(database_, "extensions",
+         {{"job", job.number},
+          {"number", number},
+          {"rounds", now.rounds},
+          {"epsilon_budget", now.epsilon_budget},
+          {"extended", SecondsSince1970()}});
+  Chain(database_).Append({"extension", {job.number, number}});
+}
+
+void SqliteJobs::KeepFleet(int64_t job, const AttemptRecord& record) {
+  if (record.devices == 0) return;
+  AddDevices(job, record.joined);
+  Statement last(database_,
+                 "SELECT coalesce((SELECT devices FROM fleets WHERE job = number_of ORDER BY "
+                 "number DESC LIMIT 1), json_extract(configuration, '$.devices')), "
+                 "(SELECT count(*) + 1 FROM fleets WHERE job = number_of) "
+                 "FROM (SELECT number AS number_of, configuration FROM jobs WHERE number = ?)");
+  last.Bind(job).Step();
+  if (last.Integer(0) == int64_t{record.devices}) return;
+  const int64_t number = last.Integer(1);
+  Insert(database_, "fleets",
+         {{"job", job},
+          {"number", number},
+          {"round", record.round},
+          {"attempt", record.attempt},
+          {"devices", record.devices}});
+  Chain(database_).Append({"fleet", {job, number}});
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,47 @@
+// The jobs of a SQLite store and who takes part in them: the tables `jobs`, `job_devices`, `fleets`
+// and `extensions`. Part of sotto::server/store.
+//
+// What writes runs in the caller's transaction and appends its record to the chain.
+//
+// One thread at a time for each database.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "round/job_log.h"
+#include "store/records.h"
+#include "store/sqlite.h"
+
+namespace sotto::server {
+
+class SqliteJobs {
+ public:
+  // The database must hold the tables of sqlite_tables.h, and must outlive this object.
+  explicit SqliteJobs(Database& database) : database_(database) {}
+
+  // All jobs, in the order in which they began. Call it within a transaction: all is then of one
+  // moment.
+  std::vector<JobEntry> Read();
+
+  // Adds a job without devices and models, and returns its number.
+  int64_t Add(const JobRecord& record);
+
+  // Adds devices to the job. Those that it has stay as they are.
+  void AddDevices(int64_t job, const std::vector<int64_t>& devices);
+
+  // Records that the job goes on with more rounds or a larger budget than before, if it does.
+  void Extend(const JobEntry& job, const JobConfig& config);
+
+  // Records who takes part from this attempt on, if that has changed.
+  void KeepFleet(int64_t job, const AttemptRecord& record);
+
+ private:
+  std::vector<int64_t> DevicesOf(int64_t job, int64_t most_start);
+  std::vector<FleetEntry> FleetsOf(int64_t job);
+  std::vector<JobExtension> ExtensionsOf(int64_t job);
+
+  Database& database_;
+};
+
+}  // namespace sotto::server
