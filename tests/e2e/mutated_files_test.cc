@@ -85,9 +85,43 @@ Kind Samples(const char* name, std::vector<const char*> options, const char* fil
   return kind;
 }
 
-void ReadDirectorysState(const std::string& path);
-void ReadShard(const std::string& path);
-void ReadNodesLedger(const std::string& path);
+void ReadDirectorysState(const std::string& path) {
+  const std::string text = ReadFile(path);
+  server::DirectoryState state = server::ParseDirectoryState(path, text);
+  server::DirectoryOptions options;
+  options.model = &server::PeerModel();
+  options.job = server::TestPeerJob();
+  server::MemoryLog log;
+  try {
+    server::ContinueState(*options.model, options.job, false, NodesOfADirectory(), &state);
+    const server::Directory directory(options, state, {}, {}, {}, &log);
+  } catch (const std::exception& error) {
+    throw std::runtime_error(path + ": " + error.what());  // as RunDirectory() does
+  }
+}
+
+// As a board does: for its model, then sample by sample.
+void ReadShard(const std::string& path) {
+  const std::filesystem::path dir = std::filesystem::path(path).parent_path().parent_path();
+  const posix::SharedModel model = posix::OpenModel((dir / "net.toml").string());
+  const std::string bytes = ReadFile(path);
+  Shard shard;
+  const ShardStatus status =
+      shard.Open({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, *model);
+  if (status != ShardStatus::kOk) throw std::runtime_error(path + ": " + ShardText(status));
+  const SampleSource source = shard.source();
+  std::vector<float> features(model->inputs);
+  for (uint32_t i = 0, label = 0; i < source.count; ++i) {
+    posix::Check(source.read(source.context, i, {features.data(), features.size()}, &label),
+                 path.c_str());
+  }
+}
+
+void ReadNodesLedger(const std::string& path) {
+  posix::RecordStore store(path);
+  if (NodeWithLedger(path, &store)->Begin() == Status::kOk) return;
+  throw std::runtime_error(store.error().empty() ? path + ": damaged" : store.error());
+}
 
 std::vector<Kind> Kinds() {
   const std::string evaluate =
@@ -243,44 +277,6 @@ const std::set<std::string> kNamesNoFileToRead = {
     "sampling-rate"};
 
 // ---- Reading
-
-void ReadDirectorysState(const std::string& path) {
-  const std::string text = ReadFile(path);
-  server::DirectoryState state = server::ParseDirectoryState(path, text);
-  server::DirectoryOptions options;
-  options.model = &server::PeerModel();
-  options.job = server::TestPeerJob();
-  server::MemoryLog log;
-  try {
-    server::ContinueState(*options.model, options.job, false, NodesOfADirectory(), &state);
-    const server::Directory directory(options, state, {}, {}, {}, &log);
-  } catch (const std::exception& error) {
-    throw std::runtime_error(path + ": " + error.what());  // as RunDirectory() does
-  }
-}
-
-// As a board does: for its model, then sample by sample.
-void ReadShard(const std::string& path) {
-  const std::filesystem::path dir = std::filesystem::path(path).parent_path().parent_path();
-  const posix::SharedModel model = posix::OpenModel((dir / "net.toml").string());
-  const std::string bytes = ReadFile(path);
-  Shard shard;
-  const ShardStatus status =
-      shard.Open({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, *model);
-  if (status != ShardStatus::kOk) throw std::runtime_error(path + ": " + ShardText(status));
-  const SampleSource source = shard.source();
-  std::vector<float> features(model->inputs);
-  for (uint32_t i = 0, label = 0; i < source.count; ++i) {
-    posix::Check(source.read(source.context, i, {features.data(), features.size()}, &label),
-                 path.c_str());
-  }
-}
-
-void ReadNodesLedger(const std::string& path) {
-  posix::RecordStore store(path);
-  if (NodeWithLedger(path, &store)->Begin() == Status::kOk) return;
-  throw std::runtime_error(store.error().empty() ? path + ": damaged" : store.error());
-}
 
 // Why an answer is none of those that are allowed; empty: it is one.
 std::string WhatIsWrong(const Kind& kind, const std::string& file, int status, std::string says) {
