@@ -146,19 +146,26 @@ TEST_F(ClientTest, ABatchLargerThanItsMemoryIsAnError) {
   EXPECT_EQ(device->Run(small.job, index), Status::kBufferTooSmall);
 }
 
-TEST_F(ClientTest, AnAnswerThatDoesNotFitIsMalformedInEveryState) {
+// Each has a job: a device that gives up an announced update is out of the attempt.
+struct AnyDialogue : ClientTest {
+  void TestBody() override {}
+};
+
+TEST(ClientAnswers, AnAnswerThatDoesNotFitIsMalformedInEveryState) {
   for (const Client::State state : {Client::State::kHello, Client::State::kDownload,
                                     Client::State::kUploadBegin, Client::State::kUpload}) {
     for (const Reply::Kind kind : {Reply::Kind::kWait, Reply::Kind::kTrain, Reply::Kind::kDone,
                                    Reply::Kind::kModelChunk, Reply::Kind::kAck}) {
       const bool fits_hello = kind != Reply::Kind::kModelChunk && kind != Reply::Kind::kAck;
       if (state == Client::State::kHello && fits_hello) continue;
-      AdvanceTo(state);
+      AnyDialogue dialogue;
+      dialogue.AdvanceTo(state);
       Reply reply;
       reply.kind = kind;
       reply.offset = UINT32_MAX;
-      EXPECT_EQ(device->client().OnReply(reply), Status::kMalformed);
-      EXPECT_EQ(device->client().state(), Client::State::kHello) << "the round is given up";
+      Client& client = dialogue.device->client();
+      EXPECT_EQ(client.OnReply(reply), Status::kMalformed);
+      EXPECT_EQ(client.state(), Client::State::kHello) << "the round is given up";
     }
   }
 }
