@@ -37,7 +37,7 @@ class SvhnReader {
     posix::RequireRegularFile(request.path());
     // The library would tell of each damaged field on standard error; what it cannot read is said
     // once, below.
-    Mat_LogInitFunc("sotto", [](int, char*) {});
+    Mat_LogInitFunc("sotto", [](int, auto*) {});  // older libraries give a char*
     file_.reset(Mat_Open(request.path().c_str(), MAT_ACC_RDONLY));
     if (file_ == nullptr) {
       throw Defect("cannot be opened as a MATLAB file",
