@@ -115,11 +115,6 @@ double ComposedMu(const std::vector<GaussianRounds>& rounds, Square square) {
   return std::sqrt(sum);
 }
 
-bool IsSampled(const std::vector<GaussianRounds>& rounds) {
-  return std::any_of(rounds.begin(), rounds.end(),
-                     [](const GaussianRounds& r) { return r.sampling != Sampling::kNone; });
-}
-
 }  // namespace
 
 double LogGdpDelta(double mu, double epsilon) {
@@ -147,6 +142,27 @@ double GdpEpsilon(double mu, double delta) {
   return high * (1 + kMargin);
 }
 
+double GdpMu(double epsilon, double delta) {
+  RequirePositive(epsilon, "epsilon");
+  RequireDelta(delta);
+  const double log_delta = std::log(delta);
+  double low = 0.0;
+  double high = 1.0;
+  while (LogGdpDelta(high, epsilon) <= log_delta) high *= 2;
+  Bisect(&low, &high, [&](double mu) { return LogGdpDelta(mu, epsilon) <= log_delta; });
+  return low * (1 - kMargin);
+}
+
+double GdpAttackerRight(double mu) {
+  RequireMu(mu);
+  return Phi(mu / 2);
+}
+
+bool IsUnsampled(const std::vector<GaussianRounds>& rounds) {
+  return std::all_of(rounds.begin(), rounds.end(),
+                     [](const GaussianRounds& r) { return r.sampling == Sampling::kNone; });
+}
+
 double UnsampledMu(const std::vector<GaussianRounds>& rounds) {
   return ComposedMu(rounds, [](const GaussianRounds& r) {
     return 1 / (r.noise_multiplier * r.noise_multiplier);
@@ -160,7 +176,7 @@ ApproximateMu CentralLimitMu(const std::vector<GaussianRounds>& rounds) {
 EpsilonAt ComposeGaussian(const std::vector<GaussianRounds>& rounds, double /*delta*/,
                           Effort /*effort*/) {
   const double mu = UnsampledMu(rounds);
-  const bool is_exact = !IsSampled(rounds);
+  const bool is_exact = IsUnsampled(rounds);
   return [mu, is_exact](double delta) {
     constexpr double kRounding = 1e-12;
     AccountedEpsilon result;
@@ -172,7 +188,7 @@ EpsilonAt ComposeGaussian(const std::vector<GaussianRounds>& rounds, double /*de
 }
 
 EpsilonAt ComposeGdp(const std::vector<GaussianRounds>& rounds, double delta, Effort effort) {
-  if (!IsSampled(rounds)) return ComposeGaussian(rounds, delta, effort);
+  if (IsUnsampled(rounds)) return ComposeGaussian(rounds, delta, effort);
   const ApproximateMu mu = CentralLimitMu(rounds);
   return [mu](double at) {
     AccountedEpsilon result;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "accounting/arguments.h"
+#include "accounting/gdp.h"
 
 namespace sotto::privacy {
 namespace {
@@ -165,6 +166,22 @@ void CertificateBounds::Validate() const {
   Require(eta >= 0 && std::isfinite(eta), "certificate eta", eta, "finite and at least 0");
   Require(tau >= 0 && tau <= 1, "certificate tau", tau, "in [0, 1]");
   Require(range >= 0 && std::isfinite(range), "certificate range", range, "finite and at least 0");
+}
+
+double AttackerRight(double epsilon, double delta) {
+  Require(epsilon >= 0, "epsilon", epsilon, "at least 0");
+  Require(delta >= 0 && delta < 1, "delta", delta, "in [0, 1)");
+  return std::min(
+      (1 + delta * std::exp(-epsilon)) / (1 + std::exp(-epsilon)) * (1 + kArithmeticMargin), 1.0);
+}
+
+double AttackerRight(double mu, const Deviations& deviations) {
+  RequireDeviations(deviations);
+  const double eta = deviations.certificate.eta;
+  const double encoder = eta * std::sqrt(deviations.coordinates) / 2 +
+                         2 * deviations.coordinates * deviations.certificate.tau +
+                         std::exp(deviations.log_refusal);
+  return std::min((GdpAttackerRight(mu) + encoder) * (1 + kArithmeticMargin), 1.0);
 }
 
 Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta,

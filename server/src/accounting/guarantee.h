@@ -94,6 +94,16 @@ struct Deviations {
 //   Lemma 10. Let X be randomness that depends on no data, and let (epsilon, delta) hold given each
 //     X outside of a set of probability p. Then (epsilon, delta + p) holds. Proof: integrate
 //     Pr[S | X] <= e^epsilon Pr'[S | X] + delta over the X outside of the set, and add at most p.
+//
+// Releases without the device, for both.
+//   Lemma 11. n need not count a release in which the device has no part. Proof: given the releases
+//     before, such a release is drawn from one kernel in both neighbours' worlds. Replace real
+//     noise by ideal noise in the other releases only. Lemmas 2 to 8 compare worlds whose other
+//     kernels are the same, and a kernel in common is post-processing. On every path at most as
+//     many kernels are replaced as the device has turns, so the sums of lemmas 2, 6 and 8 are
+//     bounded on every path, also if who has a turn is chosen by the releases before: zCDP composes
+//     adaptively under a limit that was fixed beforehand.
+//   Hence n = D B K where each device has at most K turns in cohorts of B (Plan::participations).
 enum class EncoderTerms { kConcentrated, kWorstCase };
 
 // A guarantee and its terms. With e0 = gaussian.epsilon, d0 = gaussian_delta, e1 = encoder_epsilon
@@ -111,6 +121,19 @@ struct Guarantee {
   double encoder_epsilon = 0.0;
   double log_encoder_delta = -kInfinity;  // ln d1, which may be too small for a double
 };
+
+// An upper bound on how often the best attacker is right that guesses, at even odds, in which of
+// two neighbours' worlds the releases were made.
+//   Lemma 12. It is 1/2 + TV/2, with TV the total variation of the two worlds.
+//   Lemma 13. (epsilon, delta) implies TV <= (e^epsilon - 1 + 2 delta) / (e^epsilon + 1).
+//   Lemma 14. Real and ideal releases are at most sqrt(rho1 / 2) + 2 n tau apart: lemma 2 bounds
+//     the Kullback-Leibler divergence by rho1 outside of a mass n tau on either side, and Pinsker's
+//     inequality turns it into a total variation. The chain of lemma 4 and the event of lemma 10
+//     give 1/2 + TV/2 <= Phi(mu / 2) + sqrt(rho1 / 2) + 2 n tau + p for ideal releases that are
+//     mu-GDP.
+//   Remark. Lemma 14 has no factor e^epsilon, so a model of many parameters does not spoil it.
+double AttackerRight(double epsilon, double delta);             // lemma 13; epsilon may be infinite
+double AttackerRight(double mu, const Deviations& deviations);  // lemma 14
 
 // States the smaller of the two epsilons for these rounds at this delta; kConcentrated if they are
 // equal.

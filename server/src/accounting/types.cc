@@ -11,11 +11,11 @@ constexpr Named<Adjacency> kAdjacencies[] = {
 };
 
 constexpr Named<Sampling> kSamplings[] = {
-    {Sampling::kUniform, "uniform"},
-    {Sampling::kPoisson, "poisson"},
-    {Sampling::kNone, "none"},
-    {Sampling::kFull, "full"},
+    {Sampling::kUniform, "uniform"}, {Sampling::kPoisson, "poisson"}, {Sampling::kNone, "none"},
+    {Sampling::kFull, "full"},       {Sampling::kPasses, "passes"},
 };
+
+constexpr Named<Order> kOrders[] = {{Order::kConnected, "connected"}, {Order::kFixed, "fixed"}};
 
 constexpr Named<Unit> kUnits[] = {{Unit::kDevice, "device"}, {Unit::kSample, "sample"}};
 
@@ -28,6 +28,7 @@ constexpr Named<TrustMode> kTrustModes[] = {
 
 const char* Name(Adjacency adjacency) { return NameIn(kAdjacencies, adjacency); }
 const char* Name(Sampling sampling) { return NameIn(kSamplings, sampling); }
+const char* Name(Order order) { return NameIn(kOrders, order); }
 const char* Name(Unit unit) { return NameIn(kUnits, unit); }
 const char* Name(TrustMode trust_mode) { return NameIn(kTrustModes, trust_mode); }
 
@@ -35,6 +36,7 @@ Adjacency AdjacencyByName(std::string_view name) {
   return ValueIn(kAdjacencies, "adjacency", name);
 }
 Sampling SamplingByName(std::string_view name) { return ValueIn(kSamplings, "sampling", name); }
+Order OrderByName(std::string_view name) { return ValueIn(kOrders, "order", name); }
 Unit UnitByName(std::string_view name) { return ValueIn(kUnits, "unit", name); }
 TrustMode TrustModeByName(std::string_view name) {
   return ValueIn(kTrustModes, "trust mode", name);
@@ -45,7 +47,8 @@ double SensitivityFactor(Adjacency adjacency) {
 }
 
 Sampling Accounted(Sampling sampling) {
-  return sampling == Sampling::kFull ? Sampling::kNone : sampling;
+  const bool is_known = sampling == Sampling::kFull || sampling == Sampling::kPasses;
+  return is_known ? Sampling::kNone : sampling;
 }
 
 Adjacency PairedAdjacency(Sampling sampling) {

@@ -24,6 +24,18 @@ enum class Sampling {
   // Every device takes part in every round, and the fleet has a fixed size; pairs with kReplaceOne
   // only. Plans say so; accountants know it as kNone.
   kFull,
+  // The server chooses by anything but a device's own data, and each device takes part in at most
+  // Plan::participations rounds; pairs with kReplaceOne only. Nothing about the choice is secret.
+  // Plans say so; accountants know the rounds of one device as kNone.
+  kPasses,
+};
+
+// In which order a job of kPasses asks devices.
+enum class Order {
+  kConnected,  // of the devices that are connected, the least used first
+  // In a shuffled list that looks at nobody's presence: a device that is away loses its turn.
+  // Rounds then end at deadlines, and the divisor is the planned one.
+  kFixed,
 };
 
 // The data that one unit of the guarantee covers.
@@ -45,24 +57,27 @@ enum class Bound {
 };
 
 const char* Name(Adjacency adjacency);   // "add-remove", "replace-one"
-const char* Name(Sampling sampling);     // "uniform", "poisson", "none", "full"
+const char* Name(Sampling sampling);     // "uniform", "poisson", "none", "full", "passes"
+const char* Name(Order order);           // "connected", "fixed"
 const char* Name(Unit unit);             // "device", "sample"
 const char* Name(TrustMode trust_mode);  // "trusted-server", "private-noise"
 
 // The value that has this name. Each throws std::invalid_argument for any other name.
 Adjacency AdjacencyByName(std::string_view name);
 Sampling SamplingByName(std::string_view name);
+Order OrderByName(std::string_view name);
 Unit UnitByName(std::string_view name);
 TrustMode TrustModeByName(std::string_view name);
 
 // The L2 sensitivity of the sum of clipped updates, in units of the clipping bound: 1 or 2.
 double SensitivityFactor(Adjacency adjacency);
 
-// The sampling of the rounds that an accountant composes: kNone for kFull, otherwise the same.
+// The sampling of the rounds that an accountant composes: kNone for kFull and kPasses, otherwise
+// the same.
 Sampling Accounted(Sampling sampling);
 
-// The adjacency under which this library accounts the sampling: kReplaceOne for kUniform, kNone and
-// kFull (a fleet of fixed size), kAddRemove for kPoisson.
+// The adjacency under which this library accounts the sampling: kAddRemove for kPoisson,
+// kReplaceOne for all others.
 Adjacency PairedAdjacency(Sampling sampling);
 
 }  // namespace sotto::privacy

@@ -128,7 +128,7 @@ double LargestOrder(const ClosedFormRounds& rounds, double x) {
 }  // namespace
 
 void ClosedFormRounds::Validate() const {
-  Require(sampling != Sampling::kNone, "sampling", Name(sampling), "uniform or poisson");
+  Require(Accounted(sampling) != Sampling::kNone, "sampling", Name(sampling), "uniform or poisson");
   Require(rate > 0 && rate <= 1, "sampling rate", rate, "in (0, 1]");
   Require(this->rounds >= 1, "number of rounds", this->rounds, "at least 1");
   RequireDelta(delta);

@@ -16,8 +16,8 @@
 // rests on a bound for integer orders, but alpha need not be an integer. Wherever the tests
 // compare, the accountant confirms the form.)
 //
-// Sampling is kUniform (replace-one) or kPoisson (add/remove); kNone throws. The functions throw
-// std::invalid_argument for an argument outside its range, and InfeasibleClosedForm. Pure
+// Sampling is kUniform (replace-one) or kPoisson (add/remove); all others throw. The functions
+// throw std::invalid_argument for an argument outside its range, and InfeasibleClosedForm. Pure
 // functions, safe from any thread.
 // Source: Liang, Wang, Gu, Osher, Yao, "Differentially Private Federated Learning with Laplacian
 // Smoothing" (2021), Theorems 1 and 2, Equations 4 and 5, Lemmas 3 and 4.

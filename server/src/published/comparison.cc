@@ -213,7 +213,7 @@ PublishedFigure CompareDpFedLs(const GaussianRounds& rounds, double delta) {
 
 std::vector<PublishedFigure> CompareGauLrq(const GaussianRounds& rounds, int64_t cohort, double tau,
                                            int64_t dimension, double delta) {
-  Require(rounds.sampling != Sampling::kNone, "sampling", Name(rounds.sampling),
+  Require(Accounted(rounds.sampling) != Sampling::kNone, "sampling", Name(rounds.sampling),
           "uniform or poisson");
   Require(rounds.sampling_rate > 0 && rounds.sampling_rate <= 1, "rate", rounds.sampling_rate,
           "in (0, 1]");
