@@ -163,6 +163,7 @@ double Rdp(Sampling sampling, double noise_multiplier, double rate, double order
       return RdpPoisson(noise_multiplier, rate, order);
     case Sampling::kNone:
     case Sampling::kFull:
+    case Sampling::kPasses:
       break;
   }
   return RdpUnsampled(noise_multiplier, order);

@@ -35,6 +35,12 @@ constexpr NamedAssumption kAssumptions[] = {
      "The adversary does not know who was drawn for which round, nor how many of them reported."},
     {Assumption::kReportingIndependentOfData, "reporting-independent-of-data",
      "Whether a drawn device reports does not depend on its data."},
+    {Assumption::kAvailabilityIndependentOfOwnData, "availability-independent-of-own-data",
+     "Whether and when a device is connected, and whether it reports, does not depend on its own "
+     "data."},
+    {Assumption::kOthersReportIndependently, "others-report-independently",
+     "Whether other devices report does not depend on this device's data, as it would behind a "
+     "full gateway."},
     {Assumption::kLengthsAndTimesTellNothing, "lengths-and-times-tell-nothing",
      "Lengths and times of messages do not depend on the devices' data."},
     {Assumption::kTimesTellNothing, "times-tell-nothing",
@@ -83,6 +89,11 @@ std::string Difference(const Claim& a, const Claim& b) {
   return "";
 }
 
+// The larger one of two figures, absent if one of them is.
+std::optional<double> Larger(std::optional<double> a, std::optional<double> b) {
+  return a && b ? std::max(a, b) : std::nullopt;
+}
+
 std::string Joined(const std::vector<std::string>& names) {
   std::string joined;
   for (const std::string& name : names) joined += (joined.empty() ? "" : ", ") + name;
@@ -125,6 +136,12 @@ CombinedClaim CombineClaims(const std::vector<Claim>& claims) {
     all.epsilon = std::max(all.epsilon, claim.epsilon);
     all.delta = std::max(all.delta, claim.delta);
     all.sensitivity = std::max(all.sensitivity, claim.sensitivity);
+    all.pairs.clear();
+    all.mu = Larger(all.mu, claim.mu);
+    all.attacker_right = Larger(all.attacker_right, claim.attacker_right);
+    all.zero_out_epsilon = Larger(all.zero_out_epsilon, claim.zero_out_epsilon);
+    const bool both_limited = all.participations > 0 && claim.participations > 0;
+    all.participations = both_limited ? std::max(all.participations, claim.participations) : 0;
     for (const Assumption assumption : claim.assumptions) Assume(assumption, &all);
     if (std::find(accountants.begin(), accountants.end(), claim.accountant) == accountants.end()) {
       accountants.push_back(claim.accountant);

@@ -39,6 +39,8 @@ enum class Assumption {
   kServerFollowsProtocol,
   kParticipationIsSecret,
   kReportingIndependentOfData,
+  kAvailabilityIndependentOfOwnData,
+  kOthersReportIndependently,
   kLengthsAndTimesTellNothing,
   kTimesTellNothing,
   kUpdatesAsRecorded,
@@ -61,6 +63,11 @@ Adversary AdversaryByName(std::string_view name);
 View ViewByName(std::string_view name);
 Assumption AssumptionByName(std::string_view name);
 
+struct EpsilonAtDelta {
+  double delta = 0.0;
+  double epsilon = 0.0;  // upper bound; may be +infinity
+};
+
 struct Claim {
   Adversary adversary = Adversary::kPublic;
   View view = View::kReleases;
@@ -73,7 +80,20 @@ struct Claim {
   TrustMode trust_mode = TrustMode::kTrustedServer;
   // Upper bound; +infinity: no finite figure can be stated at this delta.
   double epsilon = std::numeric_limits<double>::infinity();
-  double delta = 0.0;                   // in [0, 1); 0 only if nothing is released
+  double delta = 0.0;  // in [0, 1); 0 only if nothing is released
+  // The releases in the view are exactly mu-GDP (accounting/gdp.h); epsilon has the encoder's terms
+  // besides. Absent: no Gaussian measurement is as good as the view.
+  std::optional<double> mu;
+  // Of a claim without mu: its epsilon at other deltas, where somebody asked (AddPairs()).
+  std::vector<EpsilonAtDelta> pairs;
+  // Upper bound, in [1/2, 1], on how often the best attacker is right that guesses, at even odds,
+  // which of two neighbouring fleets it sees. Absent in claims that a store returns.
+  std::optional<double> attacker_right;
+  // Of kPasses: K; 0 otherwise. And the epsilon at the same delta between the fleet and the one in
+  // which a device had sent zeros wherever it was asked: another adjacency, so it is never printed
+  // without epsilon. It is not the epsilon of leaving the device out (turns.h, lemma 11).
+  int64_t participations = 0;
+  std::optional<double> zero_out_epsilon;
   std::string accountant;               // the method behind epsilon: AccountedEpsilon::winner
   std::vector<Assumption> assumptions;  // in the order of the enumeration, none twice
 };
@@ -88,9 +108,10 @@ struct CombinedClaim {
 };
 
 // Combines the claims of jobs that have no device in common, so one claim covers each device.
-// Epsilon and delta are the largest ones. Accountants and assumptions are those of all claims. Jobs
-// with common devices are composed instead, see Account(). Refuses claims that differ in adversary,
-// view, unit, adjacency, colluders or trust mode, and an empty list.
+// The result has no pairs. Epsilon and delta are the largest ones, and so are the figures beside
+// them that all claims have. Accountants and assumptions are those of all claims. Jobs with common
+// devices are composed instead, see Account(). Refuses claims that differ in adversary, view, unit,
+// adjacency, colluders or trust mode, and an empty list.
 CombinedClaim CombineClaims(const std::vector<Claim>& claims);
 
 }  // namespace sotto::privacy

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "accounting/gdp.h"
 #include "plans/adaptivity.h"
 #include "plans/private_noise.h"
 
@@ -17,7 +18,8 @@ Guarantee OfComposition(const Disclosure& all, Seen seen) {
   const Composition composition = seen(all.releases);
   if (composition.rounds.empty()) return {};
   Accountant accountant = all.plan.accountant;
-  if (IsAdaptive(all.rounds, all.before, CountReleases)) {
+  const bool is_passes = all.plan.sampling == Sampling::kPasses;  // composition.h, lemma 12
+  if (!is_passes && IsAdaptive(all.rounds, all.before, CountReleases)) {
     const Plan& first = FirstJob(all.before, CountReleases)->plan;
     accountant = FilterFor(seen(ComposeReleases(first, first.rounds, {})).rounds, first.delta);
   }
@@ -30,8 +32,11 @@ Guarantee OfReleasesAndParticipants(const Disclosure& all) {
   return OfComposition(all, WithDrawsKnown);
 }
 
+// A device of kPasses counts the updates that it sends itself: their limit is the figure.
 Guarantee OfEveryUpdate(const Disclosure& all) {
-  return GuaranteeAgainstServer(all.plan, all.updates, all.before);
+  const bool is_limit = all.plan.sampling == Sampling::kPasses && all.updates > 0;
+  const int64_t updates = is_limit ? all.plan.participations : all.updates;
+  return GuaranteeAgainstServer(all.plan, updates, all.before);
 }
 
 Guarantee OfOneUpdate(const Disclosure& all) { return GuaranteeAgainstServer(all.plan, 1); }
@@ -39,6 +44,22 @@ Guarantee OfOneUpdate(const Disclosure& all) { return GuaranteeAgainstServer(all
 // True if the figures of this plan count every device in every round.
 bool KnowsAll(const Plan& plan) {
   return plan.participants_known || Accounted(plan.sampling) == Sampling::kNone;
+}
+
+void Withdraw(Assumption assumption, Claim* claim) {
+  std::vector<Assumption>& all = claim->assumptions;
+  all.erase(std::remove(all.begin(), all.end(), assumption), all.end());
+}
+
+// The conditions (A) and (D) of turns.h, for this view.
+void AdaptToPasses(const Plan& plan, Claim* claim) {
+  Withdraw(Assumption::kParticipationIsSecret, claim);
+  Withdraw(Assumption::kReportingIndependentOfData, claim);
+  Assume(Assumption::kOthersReportIndependently, claim);
+  const bool is_fixed = plan.order == Order::kFixed && claim->view == View::kReleases;
+  if (!is_fixed) Assume(Assumption::kAvailabilityIndependentOfOwnData, claim);
+  const bool times_tell = plan.participants_known && !plan.timed_reports;
+  if (times_tell && claim->view == View::kReleases) Assume(Assumption::kTimesTellNothing, claim);
 }
 
 // See MakeClaim().
@@ -55,6 +76,23 @@ void AdaptToKnownParticipants(const Disclosure& disclosure, Claim* claim) {
   }
   if (all_known) all.erase(secret);
   if (some_known) Assume(Assumption::kTimesTellNothing, claim);
+}
+
+// The figures beside the epsilon of a claim on releases.
+void AddFiguresOfReleases(const Disclosure& disclosure, Seen seen, Claim* claim) {
+  const Plan& plan = disclosure.plan;
+  Composition composition = seen(disclosure.releases);
+  const double right = AttackerRight(UnsampledMu(composition.unsampled), composition.deviations);
+  claim->attacker_right = std::min(right, *claim->attacker_right);
+  if (IsUnsampled(composition.rounds)) claim->mu = UnsampledMu(composition.rounds);
+  if (plan.sampling != Sampling::kPasses) return;
+  claim->participations = plan.participations;
+  for (GaussianRounds& group : composition.rounds) group.noise_multiplier *= 2;
+  claim->zero_out_epsilon =
+      composition.rounds.empty()
+          ? 0.0
+          : StateGuarantee(composition.rounds, plan.delta, composition.deviations, plan.accountant)
+                .epsilon;
 }
 
 Adjacency AlwaysReplaceOne(Sampling /*sampling*/) { return Adjacency::kReplaceOne; }
@@ -135,9 +173,20 @@ Claim MakeClaim(const ClaimKind& kind, const Disclosure& disclosure, const Guara
   claim.epsilon = guarantee.epsilon;
   claim.delta = plan.delta;
   claim.accountant = guarantee.gaussian.winner;
+  claim.attacker_right = AttackerRight(claim.epsilon, claim.delta);
+  if (kind.view == View::kReleases) AddFiguresOfReleases(disclosure, AsReleased, &claim);
+  if (kind.adversary == Adversary::kNetwork) {
+    AddFiguresOfReleases(disclosure, WithDrawsKnown, &claim);
+  }
   claim.assumptions = kind.assumptions;
-  AdaptToKnownParticipants(disclosure, &claim);
-  if (kind.view != View::kOneUpdate &&
+  const bool is_passes = plan.sampling == Sampling::kPasses;
+  if (is_passes) {
+    AdaptToPasses(plan, &claim);
+  } else {
+    AdaptToKnownParticipants(disclosure, &claim);
+  }
+  const bool is_limit = is_passes && FirstJob(disclosure.before, CountUpdates) == nullptr;
+  if (kind.view != View::kOneUpdate && !is_limit &&
       !IsOneWholePlan(plan, disclosure.rounds, disclosure.before)) {
     Assume(Assumption::kStopFixedBeforehand, &claim);
   }

@@ -60,6 +60,11 @@ const Claim* FindClaim(const std::vector<Claim>& claims, const ClaimKind& kind);
 //     must not depend on the devices' data;
 //   - kParticipationIsSecret only if a job without participants_known, in which some devices stay
 //     out of a round, is part of the figure.
+//
+// A claim on releases of kPasses is the job's limit and needs no stop that was fixed, if no job was
+// before. It rests on kOthersReportIndependently; on kAvailabilityIndependentOfOwnData, except
+// against people who see models under Order::kFixed; and on kTimesTellNothing where rounds close as
+// soon as all have reported and no report has a time (Plan::timed_reports).
 Claim MakeClaim(const ClaimKind& kind, const Disclosure& disclosure, const Guarantee& guarantee);
 
 }  // namespace sotto::privacy

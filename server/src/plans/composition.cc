@@ -67,15 +67,32 @@ double LogCapExcess(const Plan& plan, int64_t rounds) {
 // The most groups in which the rounds of a schedule are charged, each with all its choices.
 constexpr size_t kMostGroups = 64;
 
-// Rounds of a job by their RoundTerms::noise_per_clip(), which stands in noise_multiplier.
-std::vector<GaussianRounds> RatiosOf(const SpentRounds& job, Sampling sampling) {
+// True if the records of who was drawn say what a device is charged for.
+bool CountsTurns(const SpentRounds& job, Adjacency adjacency) {
+  return job.turns.has_value() && adjacency == Adjacency::kReplaceOne;
+}
+
+// The rounds that one device is charged for.
+int64_t ChargedRounds(const SpentRounds& job, Adjacency adjacency) {
+  const int64_t charged = job.plan.ChargedRounds(job.rounds);
+  return CountsTurns(job, adjacency) ? std::min(charged, *job.turns) : charged;
+}
+
+// Rounds of a job by their RoundTerms::noise_per_clip(), which stands in noise_multiplier: the
+// `charged` costliest ones.
+std::vector<GaussianRounds> RatiosOf(const SpentRounds& job, Sampling sampling, int64_t charged) {
   const RoundSchedule& schedule = job.plan.schedule;
-  if (schedule.IsConstant()) return {{sampling, 1.0, 1.0, job.rounds}};
+  if (schedule.IsConstant()) return {{sampling, 1.0, 1.0, charged}};
   std::vector<GaussianRounds> ratios;
   for (int64_t t = 0; t < job.rounds; ++t) {
     const double ratio = schedule.TermsOf(t).noise_per_clip();
     ratios.push_back({sampling, ratio, 1.0, 1});
   }
+  if (charged == job.rounds) return ratios;
+  std::sort(ratios.begin(), ratios.end(), [](const GaussianRounds& a, const GaussianRounds& b) {
+    return a.noise_multiplier < b.noise_multiplier;
+  });
+  ratios.resize(static_cast<size_t>(charged));
   return ratios;
 }
 
@@ -83,16 +100,20 @@ std::vector<GaussianRounds> RatiosOf(const SpentRounds& job, Sampling sampling) 
 class JobRounds {
  public:
   JobRounds(const SpentRounds& job, Adjacency adjacency)
-      : job_(job), is_paired_(PairedAdjacency(job.plan.sampling) == adjacency) {
-    sampling_ = is_paired_ ? Accounted(job.plan.sampling) : Sampling::kNone;
+      : job_(job),
+        is_paired_(PairedAdjacency(job.plan.sampling) == adjacency),
+        charged_(ChargedRounds(job, adjacency)) {
+    const bool is_drawn_secretly = is_paired_ && !CountsTurns(job, adjacency);
+    sampling_ = is_drawn_secretly ? Accounted(job.plan.sampling) : Sampling::kNone;
     const double widening = is_paired_ ? 1.0
                                        : SensitivityFactor(Adjacency::kReplaceOne) /
                                              SensitivityFactor(PairedAdjacency(job.plan.sampling));
     sensitivity_ = widening * job.plan.Sensitivity();
-    ratios_ = RatiosOf(job, sampling_);
+    ratios_ = RatiosOf(job, sampling_, charged_);
   }
 
   double sensitivity() const { return sensitivity_; }
+  int64_t charged() const { return charged_; }
   bool is_poisson() const { return sampling_ == Sampling::kPoisson; }
 
   // The smallest ratio of noise to bound.
@@ -120,7 +141,8 @@ class JobRounds {
       rounds.back().sampling = Sampling::kNone;
       rounds.back().choices.clear();
     }
-    return rounds.size() == 1 ? rounds : MergedUnsampled(rounds);
+    const bool is_limit = job_.plan.sampling == Sampling::kPasses;  // to kArithmeticMargin
+    return rounds.size() == 1 && !is_limit ? rounds : MergedUnsampled(rounds);
   }
 
  private:
@@ -139,6 +161,7 @@ class JobRounds {
 
   const SpentRounds& job_;
   bool is_paired_;
+  int64_t charged_;
   Sampling sampling_ = Sampling::kNone;
   double sensitivity_ = 0.0;
   std::vector<GaussianRounds> ratios_;
@@ -155,9 +178,10 @@ Deviations DeviationsOf(const SpentRounds& job, const JobRounds& rounds) {
   deviations.certificate = plan.certificate;
   deviations.coordinates = static_cast<double>(plan.dimension) *
                            static_cast<double>(plan.planned_reports) *
-                           static_cast<double>(job.rounds);
+                           static_cast<double>(rounds.charged());
   if (plan.Trust() == TrustMode::kPrivateNoise) {
-    deviations.log_refusal = std::log(2.0 * static_cast<double>(job.rounds)) + kLogFalseRefusal;
+    deviations.log_refusal =
+        std::log(2.0 * static_cast<double>(rounds.charged())) + kLogFalseRefusal;
   }
   if (rounds.is_poisson()) deviations.log_cap_excess = LogCapExcess(plan, job.rounds);
   return deviations;
@@ -195,14 +219,15 @@ void Append(const Composition& more, Composition* all) {
 Composition ComposeReleases(const Plan& plan, int64_t rounds,
                             const std::vector<SpentRounds>& before) {
   const Adjacency adjacency = PairedAdjacency(plan.sampling);
+  const bool is_passes = plan.sampling == Sampling::kPasses;
   std::vector<SpentRounds> jobs = before;
-  jobs.push_back({plan, rounds, rounds});
+  jobs.push_back({plan, is_passes && rounds > 0 ? plan.LimitRounds() : rounds, rounds});
   Composition all;
   for (SpentRounds& job : jobs) {
-    if (job.rounds == 0) continue;
+    if (ChargedRounds(job, adjacency) == 0) continue;
     job.plan.colluders = std::max(job.plan.colluders, plan.colluders);
     Composition one = ComposeJob(job, adjacency);
-    if (job.plan.participants_known) one = WithDrawsKnown(std::move(one));
+    if (job.plan.participants_known || is_passes) one = WithDrawsKnown(std::move(one));
     if (all.rounds.empty()) {
       all = one;
     } else {

@@ -52,6 +52,13 @@
 //   Lemma 11. Where nothing is amplified, the rounds cost exactly what one round of
 //     1 / z^2 = sum of 1 / z_t^2 costs (grouping.h, lemma 3).
 //
+// Passes (turns.h). A device is charged for at most K rounds of a job, the costliest ones, and for
+// K times D B coordinates of the encoder. The present job is charged for its limit from its first
+// release on. Nothing is secret, so earlier jobs are charged as WithDrawsKnown() does, or by the
+// turns that the records name (SpentRounds::turns).
+//   Lemma 12. All rounds are then Gaussian, so their mu^2 add up exactly, also where what was
+//     released before chose them (gdp.h, lemma 2): no filter of fixed order is needed.
+//
 // Pure functions, safe from any thread. Part of sotto::server/plans.
 #pragma once
 

@@ -9,6 +9,7 @@
 #include "accounting/arguments.h"
 #include "accounting/conversion.h"
 #include "accounting/gdp.h"
+#include "accounting/guarantee.h"
 #include "accounting/log_space.h"
 #include "plans/calibration.h"
 #include "sotto/private_noise.h"
@@ -130,6 +131,8 @@ void AddClaims(const PeerTraining& t, const std::vector<PeerNode>& nodes, PeerSt
     const ClaimAndRho accounted = ClaimAbout(unit, t, nodes, s->release_rho);
     if (s->claims.empty()) s->rho = accounted.rho;
     s->claims.push_back(accounted.claim);
+    Claim& claim = s->claims.back();
+    claim.attacker_right = AttackerRight(claim.epsilon, claim.delta);
   }
   s->continuous_epsilon =
       std::isinf(s->rho) ? kInfinity : GdpEpsilon(std::sqrt(2 * s->rho), t.delta);

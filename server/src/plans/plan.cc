@@ -15,7 +15,8 @@ void ValidateCohort(const Plan& plan) {
           "rate_devices", plan.rate_devices, "0 unless the sampling is Poisson");
   const int64_t planned_for = plan.rate_devices == 0 ? plan.devices : plan.rate_devices;
   Require(plan.cohort >= 1 && plan.cohort <= planned_for, "cohort", plan.cohort, "in [1, devices]");
-  if (Accounted(plan.sampling) == Sampling::kNone) {
+  const bool is_passes = plan.sampling == Sampling::kPasses;
+  if (Accounted(plan.sampling) == Sampling::kNone && !is_passes) {
     Require(plan.cohort == plan.devices, "cohort", plan.cohort,
             "the number of devices when nothing is sampled");
   }
@@ -26,6 +27,15 @@ void ValidateCohort(const Plan& plan) {
     Require(plan.planned_reports == plan.cohort, "planned_reports", plan.planned_reports,
             "the cohort, which is of fixed size");
   }
+  Require(is_passes ? plan.participations >= 1 : plan.participations == 0, "participations",
+          plan.participations, is_passes ? "at least 1" : "0 unless the sampling is passes");
+  Require(plan.limit_rounds == 0 ||
+              (is_passes && plan.limit_rounds > 0 && plan.limit_rounds <= plan.rounds),
+          "limit_rounds", plan.limit_rounds, "0, or of passes in [1, rounds]");
+  Require(is_passes || plan.order == Order::kConnected, "order", Name(plan.order),
+          "connected unless the sampling is passes");
+  Require(plan.order == Order::kConnected || !plan.participants_known, "order", Name(plan.order),
+          "connected where rounds close as soon as all have reported");
 }
 
 }  // namespace
@@ -57,6 +67,12 @@ void Plan::Validate() const {
 TrustMode Plan::Trust() const {
   return private_noise_multiplier > 0 ? TrustMode::kPrivateNoise : TrustMode::kTrustedServer;
 }
+
+int64_t Plan::ChargedRounds(int64_t released) const {
+  return sampling == Sampling::kPasses ? std::min(released, participations) : released;
+}
+
+int64_t Plan::LimitRounds() const { return limit_rounds == 0 ? rounds : limit_rounds; }
 
 double Plan::SamplingRate() const {
   return static_cast<double>(cohort) /
@@ -117,6 +133,12 @@ Plan WithExtras(Plan plan, double bit_share, double accuracy_share) {
   plan.accuracy_scale = 2 * plan.clip_l2 * std::sqrt(accuracy_share / update_share);
   plan.noise_sigma = SigmaForNoiseMultiplier(plan, noise_multiplier);
   return plan;
+}
+
+double DefaultDelta(int64_t devices) {
+  constexpr double kMost = 1e-5;
+  Require(devices >= 1, "devices", devices, "at least 1");
+  return std::min(kMost, kMostDevicesLeftOut / static_cast<double>(devices));
 }
 
 NoiseSplit SplitNoise(const Plan& plan) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "accounting/accountant.h"
 #include "accounting/guarantee.h"
@@ -19,12 +20,23 @@ namespace sotto::privacy {
 struct Plan {
   Sampling sampling = Sampling::kUniform;
   int64_t devices = 0;  // N, eligible devices of the larger neighbouring fleet; in [1, 10^9]
-  int64_t cohort = 0;   // B, in [1, N]: exact (kUniform), expected (kPoisson), N (kNone, kFull)
+  // B, in [1, N]: exact (kUniform, kPasses), expected (kPoisson), N (kNone, kFull).
+  int64_t cohort = 0;
   int64_t planned_reports = 0;  // B, or for kPoisson the cap on the draw, in [1, N]
   // kPoisson, of a fleet that has changed: the number of devices that B and the cap were planned
   // for. q = B / rate_devices stays, and so does the cap. 0: it is N.
   int64_t rate_devices = 0;
-  int64_t rounds = 0;     // >= 1
+  int64_t rounds = 0;  // >= 1
+  // kPasses: K, the most releases of this job in which one device takes part (turns.h); >= 1. 0 for
+  // the other samplings.
+  int64_t participations = 0;
+  // kPasses, of a plan to which rounds were added: the number of rounds that it began with, in
+  // [1, rounds]. A device's limit on mu^2 still follows from those rounds. 0: it is `rounds`.
+  int64_t limit_rounds = 0;
+  Order order = Order::kConnected;  // of kPasses
+  // Devices upload at a time that the server set before the round from public figures. So the time
+  // at which a round closes tells nothing about them.
+  bool timed_reports = false;
   int64_t dimension = 0;  // encoded coordinates of one update; >= 1
   double clip_l2 = 0.0;   // C, bound on an update's L2 norm, model units, in round 0; > 0
   // s, model units; >= 0. The last coordinate of an update is +-s/2 and adapts C (adaptive_clip.h);
@@ -57,6 +69,10 @@ struct Plan {
   void Validate() const;
 
   TrustMode Trust() const;
+  // The number of released rounds, >= 0, that one device is charged for: at most K of
+  // kPasses, all of them otherwise.
+  int64_t ChargedRounds(int64_t released) const;
+  int64_t LimitRounds() const;    // the rounds from which the limit of kPasses follows
   double SamplingRate() const;    // q: B / N, of the fleet for which B was planned
   double ExpectedCohort() const;  // B; q N for kPoisson
   double ClipWithExtras() const;  // bound on the norm of all coordinates; C without extra ones
@@ -85,6 +101,10 @@ struct SpentRounds {
   // included. >= 0; a value below `rounds` counts as `rounds`. Only the figure against the server
   // uses it.
   int64_t updates = 0;
+  // Upper bound on the releases of that job in which one device of the present job took part, by
+  // the records of who was drawn; >= 0. Absent: any number. Only figures under replace-one
+  // adjacency use it (turns.h, lemma 9).
+  std::optional<int64_t> turns = std::nullopt;
 };
 
 // The noise_sigma that gives the released sum of round 0 this noise multiplier. It counts all the
@@ -99,6 +119,14 @@ double SigmaForNoiseMultiplier(const Plan& plan, double noise_multiplier);
 //   accuracy_share  the same of the accuracies. Each >= 0, the sum below 1
 // Throws std::invalid_argument.
 Plan WithExtras(Plan plan, double bit_share, double accuracy_share);
+
+// The delta of a plan that names none: min(10^-5, 1 / (10 N)). At a larger one, N delta says how
+// many devices the guarantee may leave out: of 100 devices at delta 10^-2, one.
+//   devices  N >= 1
+double DefaultDelta(int64_t devices);
+
+// The largest N delta at which a job begins without being asked whether it means that delta.
+constexpr double kMostDevicesLeftOut = 0.1;
 
 // The split of a plan's noise between updates and clip bits. The plan has bits and noise. Throws
 // std::invalid_argument.

@@ -70,7 +70,7 @@ double MaxNoisySquaresQ40(double max_squares_q40, double coordinates, double pri
 // adjacency at the plan's delta. epsilon is +infinity if the server is trusted, or was trusted in
 // an earlier job.
 //   updates  >= 0; one for every attempt at a round, released or not: the server sees the updates
-//            of abandoned attempts too
+//            of abandoned attempts too. Of kPasses: K, above which the device sends none
 // Throws std::invalid_argument for a bad plan or number.
 Guarantee GuaranteeAgainstServer(const Plan& plan, int64_t updates,
                                  const std::vector<SpentRounds>& before = {});

@@ -76,4 +76,21 @@ void RestateUpdates(const Plan& plan, int64_t updates, const std::vector<SpentRo
   }
 }
 
+void AddPairs(const Plan& plan, int64_t rounds, int64_t updates,
+              const std::vector<SpentRounds>& before, Statement* statement) {
+  const auto has_mu = [](const Claim& claim) { return claim.mu.has_value(); };
+  std::vector<Claim>& claims = statement->claims;
+  if (std::all_of(claims.begin(), claims.end(), has_mu)) return;
+  for (Claim& claim : claims) claim.pairs.clear();
+  for (const double delta : kPairDeltas) {
+    Plan at_delta = plan;
+    at_delta.delta = delta;
+    Statement other = Account(at_delta, rounds, before);
+    RestateUpdates(at_delta, updates, before, &other);
+    for (size_t i = 0; i < claims.size(); ++i) {
+      if (!has_mu(claims[i])) claims[i].pairs.push_back({delta, other.claims[i].epsilon});
+    }
+  }
+}
+
 }  // namespace sotto::privacy

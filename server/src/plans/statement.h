@@ -43,7 +43,8 @@ struct Statement {
 // The statement after `rounds_released` rounds of the plan: upper bounds by the plan's accountant
 // (guarantee.h). By "best" it takes some milliseconds, tens of them for thousands of rounds.
 //   rounds_released  in [0, plan.rounds]; 0 gives epsilon 0, or the epsilon of `before`. It also
-//                    counts as the number of attempts, see RestateUpdates()
+//                    counts as the number of attempts, see RestateUpdates(). Of kPasses every other
+//                    number gives the figure of the job's limit (turns.h, lemma 3)
 //   before  earlier rounds of some of the same devices; composed with their own settings, at the
 //           plan's delta and under its adjacency (composition.h)
 // Throws std::invalid_argument for a bad plan, a bad earlier plan or a bad number of rounds.
@@ -57,5 +58,13 @@ Statement Account(const Plan& plan, int64_t rounds_released,
 // Throws std::invalid_argument as Account() does.
 void RestateUpdates(const Plan& plan, int64_t updates, const std::vector<SpentRounds>& before,
                     Statement* statement);
+
+// The deltas at which a claim without mu states an epsilon besides its own.
+constexpr double kPairDeltas[] = {1e-5, 1e-6};
+
+// Sets Claim::pairs of the claims that have no mu. Takes as long as two accounts.
+//   plan, rounds, updates, before  as the statement has them
+void AddPairs(const Plan& plan, int64_t rounds, int64_t updates,
+              const std::vector<SpentRounds>& before, Statement* statement);
 
 }  // namespace sotto::privacy

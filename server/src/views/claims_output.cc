@@ -18,17 +18,25 @@ Json ToJson(const privacy::Claim& claim) {
   for (const privacy::Assumption assumption : claim.assumptions) {
     assumptions.push_back(privacy::Name(assumption));
   }
-  return {{"adversary", privacy::Name(claim.adversary)},
-          {"view", privacy::Name(claim.view)},
-          {"unit", privacy::Name(claim.unit)},
-          {"adjacency", privacy::Name(claim.adjacency)},
-          {"sensitivity", claim.sensitivity},
-          {"colluders", claim.colluders},
-          {"trust_mode", privacy::Name(claim.trust_mode)},
-          {"epsilon", FigureToJson(claim.epsilon)},
-          {"delta", claim.delta},
-          {"accountant", claim.accountant},
-          {"assumptions", assumptions}};
+  Json json = {{"adversary", privacy::Name(claim.adversary)},
+               {"view", privacy::Name(claim.view)},
+               {"unit", privacy::Name(claim.unit)},
+               {"adjacency", privacy::Name(claim.adjacency)},
+               {"sensitivity", claim.sensitivity},
+               {"colluders", claim.colluders},
+               {"trust_mode", privacy::Name(claim.trust_mode)},
+               {"epsilon", FigureToJson(claim.epsilon)},
+               {"delta", claim.delta},
+               {"accountant", claim.accountant},
+               {"assumptions", assumptions}};
+  if (claim.mu) json["mu"] = FigureToJson(*claim.mu);
+  for (const privacy::EpsilonAtDelta& pair : claim.pairs) {
+    json["pairs"].push_back({{"delta", pair.delta}, {"epsilon", FigureToJson(pair.epsilon)}});
+  }
+  if (claim.attacker_right) json["attacker_right"] = *claim.attacker_right;
+  if (claim.participations > 0) json["participations"] = claim.participations;
+  if (claim.zero_out_epsilon) json["epsilon_zero_out"] = FigureToJson(*claim.zero_out_epsilon);
+  return json;
 }
 
 std::string Against(const privacy::Claim& claim) {
@@ -55,6 +63,36 @@ void AddEpsilons(const std::vector<privacy::Claim>& claims, Json& json) {
 
 void AddNullEpsilons(Json& json) {
   for (const privacy::ClaimKind& kind : privacy::ClaimKinds()) json[kind.json_field] = nullptr;
+}
+
+std::string DescribeStrength(const privacy::Claim& claim, int decimals) {
+  std::vector<std::string> parts;
+  if (claim.participations > 0) {
+    parts.push_back(fmt::format("each device takes part in at most {} {}", claim.participations,
+                                claim.participations == 1 ? "round" : "rounds"));
+  }
+  if (claim.attacker_right) {
+    const std::string mu =
+        claim.mu ? fmt::format(" (mu {})", privacy::EpsilonText(*claim.mu, decimals)) : "";
+    parts.push_back(fmt::format("the best attacker is right at most {} % of the time{}",
+                                privacy::EpsilonText(100 * *claim.attacker_right, 1), mu));
+  }
+  if (claim.zero_out_epsilon) {
+    parts.push_back(fmt::format(
+        "{} against the same fleet in which this device had sent zeros wherever it was asked",
+        privacy::EpsilonText(*claim.zero_out_epsilon, decimals)));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string DescribePairs(const privacy::Claim& claim, int decimals) {
+  std::string text;
+  for (const privacy::EpsilonAtDelta& pair : claim.pairs) {
+    text +=
+        fmt::format("{}{} at delta {}", text.empty() ? "epsilon " : ", ",
+                    privacy::EpsilonText(pair.epsilon, decimals), privacy::DeltaText(pair.delta));
+  }
+  return text;
 }
 
 std::vector<std::string> DescribeOtherClaims(const std::vector<privacy::Claim>& claims,

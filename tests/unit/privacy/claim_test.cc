@@ -28,9 +28,11 @@ TEST(ClaimTest, EveryNameIsReadBack) {
   for (const Adjacency a : {Adjacency::kAddRemove, Adjacency::kReplaceOne}) {
     EXPECT_EQ(AdjacencyByName(Name(a)), a);
   }
-  for (const Sampling s : {Sampling::kUniform, Sampling::kPoisson, Sampling::kNone}) {
+  for (const Sampling s : {Sampling::kUniform, Sampling::kPoisson, Sampling::kNone, Sampling::kFull,
+                           Sampling::kPasses}) {
     EXPECT_EQ(SamplingByName(Name(s)), s);
   }
+  for (const Order o : {Order::kConnected, Order::kFixed}) EXPECT_EQ(OrderByName(Name(o)), o);
   for (const Unit u : {Unit::kDevice, Unit::kSample}) EXPECT_EQ(UnitByName(Name(u)), u);
   for (const TrustMode t : {TrustMode::kTrustedServer, TrustMode::kPrivateNoise}) {
     EXPECT_EQ(TrustModeByName(Name(t)), t);

@@ -67,6 +67,10 @@ TEST(PrivacyPageTest, ListsEveryAssumptionAndTheFiguresThatRestOnIt) {
     if (assumption == Assumption::kStopFixedBeforehand) {
       figures = "those of a part of a plan, and of several jobs on the same devices";
     }
+    if (assumption == Assumption::kAvailabilityIndependentOfOwnData ||
+        assumption == Assumption::kOthersReportIndependently) {
+      figures = "all with `--sampling passes`";
+    }
     if (figures.empty()) figures = "those of simulated baselines only";
     expected.push_back("| " + Code(Name(assumption)) + " | " + Text(assumption) + " | " + figures +
                        " |");
