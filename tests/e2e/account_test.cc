@@ -119,6 +119,64 @@ TEST(Account, FindsNoiseAndRoundsForABudget) {
   EXPECT_EQ(rounds["or_more"], false);
 }
 
+TEST(Account, PassesHaveAClosedFormInEveryDirection) {
+  const std::string four = "--sampling passes --participations 4 --delta 1e-5 ";
+  const Json noise = AccountJson("sigma --epsilon 6 " + four);
+  EXPECT_NEAR(noise["noise_multiplier"], 1.5273, 1e-4);
+  EXPECT_NEAR(noise["mu"], 1.3095, 1e-4);
+  EXPECT_NEAR(noise["attacker_right"], 0.7437, 1e-4);
+  EXPECT_NEAR(noise["epsilon_zero_out"], 2.698, 1e-3);
+  EXPECT_EQ(noise["adjacency"], "replace-one");
+  EXPECT_EQ(noise["winner"], "gaussian");
+  const Json back = AccountJson("epsilon --noise-multiplier 1.52731 " + four);
+  EXPECT_NEAR(back["epsilon"], 6, 1e-3);
+  const std::string budget = "--sampling passes --noise-multiplier 1.528 --epsilon 6 --delta 1e-5 ";
+  EXPECT_EQ(AccountJson("rounds " + budget)["participations"], 4);
+  EXPECT_EQ(AccountJson("rounds --rate 0.1 " + budget)["rounds"], 40);
+  const Json derived = AccountJson(
+      "epsilon --sampling passes --rounds 40 --rate 0.1 --noise-multiplier 1.52731 --delta 1e-5");
+  EXPECT_EQ(derived["epsilon"], back["epsilon"]);
+  EXPECT_EQ(derived["participations"], 4);
+  const std::string text = Sotto("account epsilon --noise-multiplier 1.528 " + four).output;
+  for (const char* part : {"each device takes part in at most 4 rounds", "74.4 % of the time",
+                           "had sent zeros wherever it was asked"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+}
+
+TEST(Account, AFleetOfPassesHasOneFigureWhateverItsSize) {
+  const std::string plan =
+      "epsilon --sampling passes --participations 4 --noise-multiplier 1.5351 --delta 1e-5 "
+      "--cohort 100 --dimension 7850 ";
+  const Json small = AccountJson(plan + "--rate 0.1");
+  EXPECT_NEAR(small["epsilon"], 6, 0.01);
+  EXPECT_EQ(small["epsilon_network"], small["epsilon"]);
+  EXPECT_EQ(small["claims"][0]["participations"], 4);
+  EXPECT_NEAR(small["signal_to_noise"], 2.337, 5e-3);  // of 1,000 devices
+  EXPECT_FALSE(AccountJson(plan).contains("signal_to_noise"));
+  EXPECT_EQ(AccountJson(plan + "--rate 0.001")["epsilon"], small["epsilon"]);
+  EXPECT_EQ(AccountJson(plan)["epsilon"], small["epsilon"]);
+  const std::string decay = plan + "--noise-decay 0.99 ";
+  EXPECT_GT(AccountJson(decay + "--rounds 50")["epsilon"],
+            AccountJson(decay + "--rounds 40")["epsilon"]);
+  ExpectUsageError("account epsilon --sampling passes --noise-multiplier 1 --delta 1e-5",
+                   "--participations is missing");
+  ExpectUsageError("account epsilon --participations 2 --rounds 2 " + std::string(kPoissonRounds),
+                   "--participations is for --sampling passes");
+}
+
+TEST(Account, AClaimWithoutMuStatesItsEpsilonAtOtherDeltas) {
+  const Json fleet = AccountJson(
+      "epsilon --noise-multiplier 0.7 --rate 0.05 --rounds 30 --delta 1e-5 --cohort 50 "
+      "--dimension 7850");
+  const Json& headline = fleet["claims"][0];
+  EXPECT_FALSE(headline.contains("mu"));
+  ASSERT_EQ(headline["pairs"].size(), 2u);
+  EXPECT_EQ(headline["pairs"][0]["epsilon"], headline["epsilon"]);
+  EXPECT_GT(headline["pairs"][1]["epsilon"], headline["epsilon"]);
+  EXPECT_TRUE(fleet["claims"][1].contains("mu"));
+}
+
 TEST(Account, SaysWhereItStopsToCountRounds) {
   const std::string plan =
       "rounds --sampling none --noise-multiplier 1e9 --epsilon 1 --delta 1e-5 ";

@@ -30,7 +30,7 @@ void RunEpsilon(const AccountOptions& o) {
 
 // Checks the accountant: only a sound accountant may decide how much noise is enough.
 Accountant SoundAccountant(const AccountOptions& o) {
-  if (o.accountant.IsUpperBound(o.sampling)) return o.accountant;
+  if (o.accountant.IsUpperBound(privacy::Accounted(o.sampling))) return o.accountant;
   throw std::invalid_argument(
       fmt::format("accountant is {}; with sampling it gives no upper bound, and so no noise or "
                   "number of rounds to rely on",
@@ -65,7 +65,7 @@ void RunSigma(const AccountOptions& o) {
     std::vector<privacy::GaussianRounds> rounds = RoundsOf(o, AccountQuestion::kNoise);
     const double factor = NoiseFactor(rounds, TargetOf(o), DeltaOf(o), accountant);
     for (privacy::GaussianRounds& r : rounds) r.noise_multiplier *= factor;
-    answer.accounted = AccountFor(rounds, DeltaOf(o), accountant);
+    answer = OfRounds(o, rounds, accountant);
     json[o.schedule.empty() ? "noise_multiplier" : "noise_factor"] = factor;
     text = fmt::format("{} {}\n",
                        o.schedule.empty() ? "noise multiplier" : "multiply every row's noise by",
@@ -88,15 +88,16 @@ void RunRounds(const AccountOptions& o) {
   }
   privacy::GaussianRounds round = RoundsOf(o, AccountQuestion::kRounds).front();
   round.rounds = AffordableRounds(round, TargetOf(o), DeltaOf(o), accountant);
-  const Answer answer = {AccountFor({round}, DeltaOf(o), accountant), {}, 0.0};
+  const Answer answer = OfRounds(o, {round}, accountant);
   Json json = Meaning(o);
   json["accountant"] = o.accountant.name();
   json["target_epsilon"] = TargetOf(o);
-  json["rounds"] = round.rounds;
+  json["rounds"] = o.is_passes() ? RoundsOfTurns(o, round.rounds) : round.rounds;
   const bool or_more = round.rounds == privacy::kMaxAffordableRounds;
   json["or_more"] = or_more;
   AddAnswer(answer, json);
-  const char* rounds = or_more ? "or more rounds, as no more are counted; for so many:" : "rounds";
+  const char* unit = o.is_passes() ? "rounds for each device" : "rounds";
+  const char* rounds = or_more ? "or more rounds, as no more are counted; for so many:" : unit;
   PrintResults(o.json, fmt::format("{} {}\n", round.rounds, rounds) + AnswerText(o, answer), json);
 }
 

@@ -11,8 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
+#include "accounting/gdp.h"
 #include "cli/rows.h"
 #include "plans/calibration.h"
+#include "plans/turns.h"
 #include "round/job_config.h"
 #include "sotto/certificate.h"
 #include "sotto/posix/text.h"
@@ -98,12 +100,55 @@ std::vector<privacy::GaussianRounds> ReadSchedule(const std::string& path,
 }
 
 double RateOf(const AccountOptions& o) {
+  if (o.is_passes()) return o.rate.value_or(1.0);
   return privacy::Accounted(o.sampling) == privacy::Sampling::kNone ? 1.0
                                                                     : Required(o.rate, "--rate");
 }
 
+constexpr double kRounding = 1e-9;  // of the product of a rate and a number of rounds
+
+// K. Without --participations the fewest turns with which the rounds are possible.
+int64_t ParticipationsOf(const AccountOptions& o, AccountQuestion question) {
+  if (question == AccountQuestion::kRounds) return 1;
+  if (o.participations) return *o.participations;
+  if (!o.rounds || !o.rate) {
+    throw std::invalid_argument(
+        "--participations is missing: say in how many rounds each device takes part, or give "
+        "--rounds and --rate, from which it follows");
+  }
+  const double turns = std::ceil(static_cast<double>(*o.rounds) * *o.rate - kRounding);
+  return std::max<int64_t>(static_cast<int64_t>(turns), 1);
+}
+
 int64_t RoundsOption(const AccountOptions& o, AccountQuestion question) {
-  return question == AccountQuestion::kRounds ? 1 : Required(o.rounds, "--rounds");
+  if (question == AccountQuestion::kRounds) return 1;
+  if (o.is_passes() && !o.rounds) return RoundsOfTurns(o, ParticipationsOf(o, question));
+  return Required(o.rounds, "--rounds");
+}
+
+void RefuseParticipations(const AccountOptions& o) {
+  if (!o.participations || o.is_passes()) return;
+  throw std::invalid_argument(fmt::format(
+      "--participations is for --sampling passes; with {} nothing limits how often a device takes "
+      "part",
+      privacy::Name(o.sampling)));
+}
+
+// The rounds in which a device of passes takes part: the costliest ones.
+std::vector<privacy::GaussianRounds> CostliestTurns(std::vector<privacy::GaussianRounds> rounds,
+                                                    int64_t participations) {
+  std::sort(rounds.begin(), rounds.end(),
+            [](const privacy::GaussianRounds& a, const privacy::GaussianRounds& b) {
+              return a.noise_multiplier < b.noise_multiplier;
+            });
+  std::vector<privacy::GaussianRounds> turns;
+  for (privacy::GaussianRounds& group : rounds) {
+    if (participations == 0) break;
+    group.rounds = std::min(group.rounds, participations);
+    participations -= group.rounds;
+    turns.push_back(group);
+  }
+  return turns;
 }
 
 // The schedule of the options; devices compute with float32 values.
@@ -169,9 +214,11 @@ Fields RoundRows() {
   return {
       Row("sampling", &AccountOptions::sampling,
           "which devices take part in a round; poisson: each with the chance --rate, "
-          "add/remove adjacency; uniform: a cohort of fixed size, replace-one; full or none: "
-          "all devices, whatever the rate")
-          .OneOf(Sampling::kPoisson, Sampling::kUniform, Sampling::kFull, Sampling::kNone),
+          "add/remove adjacency; uniform: a cohort of fixed size, replace-one; passes: each "
+          "device in at most --participations rounds, replace-one, nothing is secret; full or "
+          "none: all devices, whatever the rate")
+          .OneOf(Sampling::kPoisson, Sampling::kUniform, Sampling::kPasses, Sampling::kFull,
+                 Sampling::kNone),
       Row("noise-multiplier", &AccountOptions::noise_multiplier,
           "deviation of the sum's noise over its sensitivity (C for poisson, 2C else), in the "
           "first round"),
@@ -180,6 +227,10 @@ Fields RoundRows() {
           "round")
           .Within({0, 1}),
       Row("rounds", &AccountOptions::rounds, "number of rounds").Within(kCount),
+      Row("participations", &AccountOptions::participations,
+          "K, the most rounds in which a device takes part, with --sampling passes")
+          .Within(kCount)
+          .ByDefault("--rounds times --rate, rounded up"),
       Row("schedule", &AccountOptions::schedule,
           "CSV file with rows Z,Q,T (noise multiplier, rate, rounds) instead of "
           "--noise-multiplier, --rate and --rounds"),
@@ -291,8 +342,9 @@ posix::Pick TakenBy(AccountQuestion question) {
       break;
   }
   const posix::Pick differ = posix::InGroup(kDiffer);
-  return posix::Both(posix::Without({"rounds", "schedule", "clip", "noise-sigma"}),
-                     [differ](const posix::FieldText& row) { return !differ(row); });
+  return posix::Both(
+      posix::Without({"rounds", "participations", "schedule", "clip", "noise-sigma"}),
+      [differ](const posix::FieldText& row) { return !differ(row); });
 }
 
 double DeltaOf(const AccountOptions& o) { return Required(o.delta, "--delta"); }
@@ -309,22 +361,34 @@ std::vector<privacy::GaussianRounds> RoundsOf(const AccountOptions& o, AccountQu
         "--noise-sigma is the noise of one device of a fleet: give its --cohort and --dimension, "
         "or --noise-multiplier instead");
   }
+  RefuseParticipations(o);
   if (!o.schedule.empty()) {
     RefuseWithSchedule(o);
-    return ReadSchedule(o.schedule, privacy::Accounted(o.sampling));
+    const std::vector<privacy::GaussianRounds> rows =
+        ReadSchedule(o.schedule, privacy::Accounted(o.sampling));
+    return o.is_passes() ? CostliestTurns(rows, ParticipationsOf(o, question)) : rows;
   }
   privacy::GaussianRounds rounds;
   rounds.sampling = privacy::Accounted(o.sampling);
   rounds.noise_multiplier = question == AccountQuestion::kNoise ? 1.0 : NoiseMultiplierOf(o);
   rounds.sampling_rate = RateOf(o);
   rounds.rounds = RoundsOption(o, question);
-  if (!TermsOf(o).IsConstant()) return RoundsThatDiffer(TermsOf(o), rounds);
-  return {rounds};
+  std::vector<privacy::GaussianRounds> all = {rounds};
+  if (!TermsOf(o).IsConstant()) all = RoundsThatDiffer(TermsOf(o), rounds);
+  return o.is_passes() ? CostliestTurns(all, ParticipationsOf(o, question)) : all;
+}
+
+int64_t RoundsOfTurns(const AccountOptions& o, int64_t participations) {
+  if (!o.rate || *o.rate == 0) return participations;
+  const double rounds = std::floor(static_cast<double>(participations) / *o.rate + kRounding);
+  return static_cast<int64_t>(std::min(rounds, static_cast<double>(kMost)));
 }
 
 privacy::Plan FleetPlan(const AccountOptions& o, AccountQuestion question) {
+  RefuseParticipations(o);
   privacy::Plan plan;
   plan.sampling = o.sampling;
+  if (o.is_passes()) plan.participations = ParticipationsOf(o, question);
   plan.cohort = *o.cohort;
   const double rate = RateOf(o);
   const double devices = std::round(static_cast<double>(plan.cohort) / rate);
@@ -370,16 +434,41 @@ privacy::Plan NoisyFleetPlan(const AccountOptions& o, privacy::Accountant accoun
 Answer OfFleet(const privacy::Plan& plan) {
   Answer answer;
   answer.fleet = privacy::Account(plan, plan.rounds);
+  privacy::AddPairs(plan, plan.rounds, plan.rounds, {}, &*answer.fleet);
   answer.accounted_noise_multiplier = plan.AccountedNoiseMultiplier();
   answer.accounted = answer.fleet->terms.front().gaussian;
   answer.accounted.epsilon = answer.fleet->epsilon();
   answer.accounted.epsilon_lower.reset();  // the lower bound holds for ideal rounds only
+  answer.strength = answer.fleet->Headline();
+  const bool is_passes = plan.sampling == privacy::Sampling::kPasses;
+  const bool has_size = plan.devices > plan.cohort;  // --rate says it
+  const double mu = answer.strength.mu.value_or(0.0);
+  if (is_passes && has_size && mu > 0 && std::isfinite(mu)) {
+    answer.signal_to_noise = privacy::SignalToNoise(mu, plan.devices, plan.cohort, plan.dimension);
+  }
+  return answer;
+}
+
+Answer OfRounds(const AccountOptions& o, const std::vector<privacy::GaussianRounds>& rounds,
+                Accountant accountant) {
+  const double delta = DeltaOf(o);
+  Answer answer = {AccountFor(rounds, delta, accountant), {}, 0.0};
+  if (!answer.accounted.is_upper_bound) return answer;
+  const double mu = privacy::UnsampledMu(rounds);
+  answer.strength.attacker_right = std::min(privacy::AttackerRight(answer.accounted.epsilon, delta),
+                                            privacy::AttackerRight(mu, privacy::Deviations()));
+  if (privacy::IsUnsampled(rounds)) answer.strength.mu = mu;
+  if (!o.is_passes()) return answer;
+  answer.strength.zero_out_epsilon = privacy::GdpEpsilon(mu / 2, delta);
+  for (const privacy::GaussianRounds& group : rounds) {
+    answer.strength.participations += group.rounds;
+  }
   return answer;
 }
 
 Answer AnswerBy(const AccountOptions& o, Accountant accountant) {
   if (!o.is_fleet()) {
-    return {AccountFor(RoundsOf(o, AccountQuestion::kEpsilon), DeltaOf(o), accountant), {}, 0.0};
+    return OfRounds(o, RoundsOf(o, AccountQuestion::kEpsilon), accountant);
   }
   return OfFleet(NoisyFleetPlan(o, accountant));
 }
@@ -399,6 +488,14 @@ void AddAnswer(const Answer& answer, Json& json) {
   json["winner"] = accounted.winner;
   json["is_upper_bound"] = accounted.is_upper_bound;
   json["numeric_error"] = FigureToJson(accounted.numeric_error);
+  const privacy::Claim& strength = answer.strength;
+  if (strength.mu) json["mu"] = FigureToJson(*strength.mu);
+  if (strength.attacker_right) json["attacker_right"] = *strength.attacker_right;
+  if (strength.participations > 0) json["participations"] = strength.participations;
+  if (strength.zero_out_epsilon) {
+    json["epsilon_zero_out"] = FigureToJson(*strength.zero_out_epsilon);
+  }
+  if (answer.signal_to_noise) json["signal_to_noise"] = *answer.signal_to_noise;
   if (!answer.fleet) return;
   AddEpsilons(answer.fleet->claims, json);
   json["colluders"] = answer.fleet->Headline().colluders;
@@ -421,6 +518,17 @@ std::string AnswerText(const AccountOptions& o, const Answer& answer) {
          DescribeOtherClaims(answer.fleet->claims, privacy::kFineDecimals)) {
       text += "; " + other;
     }
+  }
+  const privacy::Claim& strength = answer.strength;
+  for (const std::string& line :
+       {DescribeStrength(strength), DescribePairs(strength, privacy::kFineDecimals)}) {
+    if (!line.empty()) text += "\n  " + line;
+  }
+  if (answer.signal_to_noise) {
+    text += fmt::format(
+        "\n  signal to noise of the whole run {:.2f}; below 1 the noise is the larger one: more "
+        "devices, a larger cohort, a smaller model or a larger epsilon raise it",
+        *answer.signal_to_noise);
   }
   return text + "\n" + MeaningText(o);
 }

@@ -22,7 +22,8 @@ struct AccountOptions {
   std::optional<double> noise_multiplier;
   std::optional<double> rate;
   std::optional<int64_t> rounds;
-  std::string schedule;  // a CSV file of rows Z,Q,T instead of the three
+  std::optional<int64_t> participations;  // K of passes; absent: from rounds and rate
+  std::string schedule;                   // a CSV file of rows Z,Q,T instead of the three
   std::optional<double> delta;
   std::optional<double> epsilon;  // the target of `sigma` and `rounds`
   privacy::Accountant accountant;
@@ -46,6 +47,7 @@ struct AccountOptions {
   privacy::LearningRateSchedule rate_schedule = privacy::LearningRateSchedule::kConstant;
 
   bool is_fleet() const { return cohort.has_value(); }
+  bool is_passes() const { return sampling == privacy::Sampling::kPasses; }
 };
 
 // The value that a command computes. It is not an option of that command.
@@ -68,6 +70,9 @@ double NoiseMultiplierOf(const AccountOptions& options);
 std::vector<privacy::GaussianRounds> RoundsOf(const AccountOptions& options,
                                               AccountQuestion question);
 
+// The rounds that so many turns of each device allow: with --rate floor(K / rate), otherwise K.
+int64_t RoundsOfTurns(const AccountOptions& options, int64_t participations);
+
 // The fleet's plan without its noise. Throws std::invalid_argument.
 privacy::Plan FleetPlan(const AccountOptions& options, AccountQuestion question);
 
@@ -83,11 +88,17 @@ struct Answer {
   privacy::AccountedEpsilon accounted;
   std::optional<privacy::Statement> fleet;
   double accounted_noise_multiplier = 0.0;  // of a fleet's first round
+  // The figures beside the epsilon: a fleet's headline; of ideal rounds only those figures are set.
+  privacy::Claim strength = {};
+  // R of a fleet of passes whose size is known (plans/turns.h).
+  std::optional<double> signal_to_noise = std::nullopt;
 };
 
 // Both throw std::invalid_argument.
 Answer AnswerBy(const AccountOptions& options, privacy::Accountant accountant);
 Answer OfFleet(const privacy::Plan& plan);
+Answer OfRounds(const AccountOptions& options, const std::vector<privacy::GaussianRounds>& rounds,
+                privacy::Accountant accountant);
 
 // What an epsilon of these options means. It stands beside every epsilon in the output.
 nlohmann::ordered_json Meaning(const AccountOptions& options);
