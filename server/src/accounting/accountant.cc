@@ -8,6 +8,7 @@
 #include "accounting/arguments.h"
 #include "accounting/gdp.h"
 #include "accounting/log_space.h"
+#include "accounting/per_round.h"
 #include "accounting/pld.h"
 
 namespace sotto::privacy {
@@ -41,6 +42,8 @@ constexpr AccountantKind kAccountants[] = {
     {"rdp-classic", true, false, nullptr, AlwaysUpperBound, AllRounds, ComposeRdpClassic},
     // Gaussian differential privacy; for sampled rounds the central limit theorem: gdp.h.
     {"gdp", true, false, nullptr, ExactUnsampledElseApproximate, AllRounds, ComposeGdp},
+    // The closed form of each round, added up: per_round.h.
+    {"per-round", false, true, nullptr, AlwaysUpperBound, PerRoundSupports, ComposePerRound},
     // Gaussian differential privacy as if nothing were sampled: gdp.h.
     {"gaussian", false, true, nullptr, ExactUnsampledElseUpperBound, AllRounds, ComposeGaussian},
 };

@@ -95,6 +95,36 @@ TEST(AccountantTest, WithoutSamplingBestIsTheExactGaussian) {
   }
 }
 
+// Values by mpmath, 40 digits: ln(1 + q (e^x - 1)), where x solves
+//   Phi(1/(2z) - x z) - e^x Phi(-1/(2z) - x z) = delta / q.
+TEST(AccountantTest, OneRoundHasItsClosedFormHoweverSmallTheRate) {
+  struct Row {
+    double z, q, delta, epsilon;
+  };
+  for (const Row& row : {Row{1, 1e-6, 1e-12, 1.3148757522856484e-4},
+                         Row{1, 1e-5, 1e-10, 7.8582171818045838e-4},
+                         Row{1, 1e-10, 1e-17, 2.094704778099555e-8},
+                         Row{1.5, 0.01, 1e-9, 0.25664634297136858},
+                         Row{0.5, 0.05, 1e-5, 5.5168771865282073}}) {
+    for (const Sampling sampling : {Sampling::kUniform, Sampling::kPoisson}) {
+      const AccountedEpsilon best = AccountFor(Of(sampling, row.z, row.q, 1), row.delta);
+      EXPECT_STREQ(best.winner, "per-round");
+      EXPECT_GE(best.epsilon, row.epsilon);
+      EXPECT_LE(best.epsilon, row.epsilon * (1 + 1e-9));
+      EXPECT_LE(best.epsilon_lower.value_or(0), row.epsilon);
+    }
+  }
+}
+
+TEST(AccountantTest, RoundsWhoseDeviceIsHardlyEverDrawnCostNothing) {
+  EXPECT_EQ(AccountFor(Of(Sampling::kUniform, 1, 1e-10, 30), 1e-8).epsilon, 0);
+  // 30 rounds at 1/30 of delta each.
+  const double one = AccountFor(Of(Sampling::kUniform, 1, 1e-10, 1), 1e-16 / 30).epsilon;
+  const double all = AccountFor(Of(Sampling::kUniform, 1, 1e-10, 30), 1e-16).epsilon;
+  EXPECT_GT(all, 0);
+  EXPECT_LE(all, 30 * one * (1 + 1e-9));
+}
+
 TEST(AccountantTest, TheApproximationIsMarkedAndNeverWins) {
   for (const Rounds& rounds : kPlans) {
     const AccountedEpsilon gdp = AccountFor(rounds, kDelta, Accountant("gdp"));
