@@ -15,6 +15,17 @@ Plan PlanForFleet(Plan plan, int64_t devices) {
   return plan;
 }
 
+int64_t ChargedDevices(const Plan& plan, int64_t devices) {
+  switch (plan.sampling) {
+    case privacy::Sampling::kUniform:
+      return std::min(devices, plan.devices);
+    case privacy::Sampling::kPoisson:
+      return std::max(devices, plan.devices);
+    default:
+      return plan.devices;
+  }
+}
+
 bool JobPhases::SetFleet(const Plan& plan, int64_t devices, int64_t round, int64_t attempts) {
   if (devices == DevicesNow(plan)) return false;
   fleets_.push_back({devices, round, attempts});
@@ -26,7 +37,10 @@ void JobPhases::ExtendFrom(int64_t rounds) { ends_.push_back(rounds); }
 std::vector<SpentRounds> JobPhases::Split(const Plan& plan, int64_t rounds,
                                           int64_t attempts) const {
   std::vector<Fleet> fleets = {{plan.devices, 0, 0}};
-  fleets.insert(fleets.end(), fleets_.begin(), fleets_.end());
+  for (Fleet fleet : fleets_) {
+    fleet.devices = ChargedDevices(plan, fleet.devices);
+    if (fleet.devices != fleets.back().devices) fleets.push_back(fleet);
+  }
   std::vector<int64_t> ends = ends_;
   ends.push_back(plan.rounds);
   std::vector<SpentRounds> phases;

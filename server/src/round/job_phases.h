@@ -2,8 +2,9 @@
 //
 // A job is planned for a fleet of N devices and a number of rounds. Both may change while it runs:
 // devices join and leave, and rounds are added. Bound and noise never change, and neither does the
-// cohort B or, with Poisson sampling, the rate q. Each change begins a phase, and each round is
-// accounted with the N and q that it had.
+// cohort B or, with Poisson sampling, the rate q. A round that the plan dominates is charged as
+// planned (lemmas 4 and 5). Every other change begins a phase, and each of its rounds is accounted
+// with the N and q that it had.
 //
 // Why one figure holds for every device that was ever a member.
 //   Lemma 1. Fix the fleet of each round, data aside. Let device d be in the fleets of the rounds
@@ -19,14 +20,28 @@
 //     figure of several phases is that of the filter at the order of the first plan
 //     (plans/adaptivity.h), which was fixed before any model was released. The order of the first
 //     plan is that of the job's planned rounds, whatever came later.
-//   Remark. A plan that nobody changes has the plan's own figure, one that is changed that of the
-//     filter, both at the same delta. Each bounds its case. Before it is known which case it will
-//     be, a set of outcomes has a part in either, so a budget of epsilon promises twice delta.
+//   Lemma 4. A uniform cohort of a fleet of N' >= N devices costs at most one of N, whatever the
+//     colluders choose. Let n honest encodings be in the cohort, of N' - c devices. Let m be the
+//     smaller of n and N - c. The plan's colluders can choose m: the round has no more noise, and a
+//     rate of m / (N - c). If n = m, that rate is at least n / (N' - c); otherwise it is 1. A larger
+//     rate and less noise never give more privacy (accounting/grouping.h). So the plan's dominating
+//     pair dominates the round's, and so does the plan's RDP curve at each order.
+//   Lemma 5. Pairs that dominate each round, fixed beforehand, compose whoever chooses the rounds
+//     among what they dominate, after seeing the releases before (Zhu, Dong, Wang 2022, Theorem 10).
+//     RDP curves that bound each round compose likewise at every order at once. So rounds of fleets
+//     of at least N devices have the figure of the plan, by its own accountant and at its own delta,
+//     even if the fleet followed from the models.
+//   Lemma 6. The same holds for Poisson sampling while the fleet has at most N devices: q, noise and
+//     cap are the plan's, and fewer devices exceed the cap less often. Without sampling it always
+//     holds: N does not enter the figure.
+//   Remark. A plan whose rounds are all charged as planned has the plan's own figure, any other one
+//     that of the filter, both at the same delta. Each bounds its case. Before it is known which
+//     case it will be, a set of outcomes has a part in either. So a budget of epsilon promises twice
+//     delta if the fleet may get smaller than planned (kPoisson: larger), or rounds may be added.
 //   Remark. The lemmas need changes that depend on released models and on nothing else of the
 //     devices' data. Who reported, and who was drawn, are the operator's to see and nobody else's:
 //     a change that follows from them is not covered (PRIVACY.md, "The operator").
-//   Remark. A change of members that leaves N as it was begins no phase: no setting has changed. A
-//     dominating pair of distributions that is fixed beforehand composes whoever chooses the data.
+//   Remark. A change of members that leaves N as it was begins no phase, by lemma 5.
 //
 // What does not change with the fleet.
 //   - Uniform: B devices are drawn of N, without replacement. While N < B no round opens.
@@ -62,7 +77,8 @@ class JobPhases {
     return fleets_.empty() ? plan.devices : fleets_.back().devices;
   }
 
-  // The phases after `rounds` rounds and `attempts` attempts, as rounds that compose. The last one
+  // The phases after `rounds` rounds and `attempts` attempts, as rounds that compose. Fleets with
+  // the same ChargedDevices() in a row are one phase. The last one
   // is that of the next round; it may have none yet.
   //   plan    of the job: the devices with which it began, the rounds that it has now
   //   rounds  released
@@ -79,6 +95,10 @@ class JobPhases {
   std::vector<Fleet> fleets_;  // by first round; before the first one the plan's
   std::vector<int64_t> ends_;  // of the plan before each extension, ascending
 };
+
+// The number of devices for which a round of a fleet of `devices` is charged: the plan's if the
+// plan dominates it (lemmas 4 to 6), otherwise `devices`.
+int64_t ChargedDevices(const privacy::Plan& plan, int64_t devices);
 
 // The plan of a round of a fleet of so many devices. Without sampling the number does not matter,
 // and the plan is as it was.

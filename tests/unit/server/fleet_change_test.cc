@@ -294,7 +294,7 @@ TEST(JobPhases, EachRoundHasTheFleetThatItHad) {
   plan.rounds = 10;
   JobPhases phases;
   EXPECT_FALSE(phases.SetFleet(plan, plan.devices, 0, 0));
-  EXPECT_TRUE(phases.SetFleet(plan, 20, 3, 5));
+  EXPECT_TRUE(phases.SetFleet(plan, 10, 3, 5));
   EXPECT_TRUE(phases.SetFleet(plan, 8, 6, 8));
   const std::vector<SpentRounds> spent = phases.Split(plan, 7, 10);
   ASSERT_EQ(spent.size(), 3u);
@@ -302,7 +302,7 @@ TEST(JobPhases, EachRoundHasTheFleetThatItHad) {
   EXPECT_EQ(spent[0].rounds, 3);
   EXPECT_EQ(spent[0].updates, 5);
   EXPECT_EQ(spent[0].plan.rounds, 10);
-  EXPECT_EQ(spent[1].plan.devices, 20);
+  EXPECT_EQ(spent[1].plan.devices, 10);
   EXPECT_EQ(spent[1].rounds, 3);
   EXPECT_EQ(spent[1].updates, 3);
   EXPECT_EQ(spent[2].plan.devices, 8);
@@ -310,6 +310,59 @@ TEST(JobPhases, EachRoundHasTheFleetThatItHad) {
   EXPECT_EQ(spent[2].updates, 2);
   EXPECT_EQ(spent[2].plan.rounds, 4);
   EXPECT_EQ(spent[2].plan.schedule.first_round, 6);
+}
+
+TEST(JobPhases, RoundsThatThePlanDominatesAreChargedAsPlanned) {
+  using privacy::Sampling;
+  Plan plan = SmallConfig().plan;
+  plan.rounds = 10;
+  const auto split = [&](Sampling sampling, int64_t first, int64_t second) {
+    plan.sampling = sampling;
+    JobPhases phases;
+    phases.SetFleet(plan, first, 0, 0);
+    phases.SetFleet(plan, second, 4, 6);
+    EXPECT_EQ(phases.DevicesNow(plan), second);
+    return phases.Split(plan, 7, 10);
+  };
+  for (const std::vector<SpentRounds>& spent :
+       {split(Sampling::kUniform, 13, 40), split(Sampling::kUniform, 40, 12),
+        split(Sampling::kPoisson, 12, 5), split(Sampling::kFull, 5, 40)}) {
+    ASSERT_EQ(spent.size(), 1u);
+    EXPECT_EQ(spent[0].plan.devices, kSmallDevices);
+    EXPECT_EQ(spent[0].plan.rounds, 10);
+    EXPECT_EQ(spent[0].rounds, 7);
+    EXPECT_EQ(spent[0].updates, 10);
+  }
+  EXPECT_EQ(split(Sampling::kUniform, 13, 11).size(), 2u);
+  EXPECT_EQ(split(Sampling::kPoisson, 11, 13).size(), 2u);
+  EXPECT_EQ(split(Sampling::kUniform, 11, 13).size(), 2u) << "planned for twelve again";
+}
+
+// Lemma 4: what a larger fleet would cost by itself, whatever the colluders choose, is no more.
+TEST(FleetChange, ALargerFleetCostsAtMostWhatWasPlanned) {
+  for (const int64_t colluders : {0, 1, 3}) {
+    for (const int64_t devices : {13, 15, 40, 4000}) {
+      Plan plan = SmallConfig().plan;
+      plan.rounds = 6;
+      plan.colluders = colluders;
+      plan.noise_sigma *= 4;
+      const double planned = privacy::Account(plan, 6).epsilon();
+      EXPECT_LE(privacy::Account(PlanForFleet(plan, devices), 6).epsilon(), planned);
+    }
+  }
+}
+
+TEST(FleetChange, ADeviceThatJoinsEndsNoJobAndMovesNoFigure) {
+  JobConfig config = SmallConfig();
+  config.epsilon_budget = privacy::Account(config.plan, config.plan.rounds).epsilon();
+  ChangingJob small(config);
+  for (int64_t round = 0; round < config.plan.rounds; ++round) {
+    small.Change({Joined(40 + static_cast<int>(round))});
+    const RoundOutcome outcome = small.Round();
+    EXPECT_EQ(outcome.devices, kSmallDevices + 1 + round);
+    EXPECT_EQ(outcome.spent.epsilon(), privacy::Account(config.plan, round + 1).epsilon());
+    EXPECT_NE(outcome.spent.Headline().accountant, "rdp-filter");
+  }
 }
 
 TEST(JobPhases, RoundsBeyondTheFirstPlanAreAPhaseOfTheirOwn) {
@@ -339,7 +392,7 @@ TEST(FleetChange, TheFigureIsTheFilterOverTheRoundsAsTheyWere) {
   ChangingJob small(config);
   small.Round();
   small.Round();
-  small.Change({Joined(40), Joined(41), Joined(42)});
+  small.Change({Left(small.registry[3]), Left(small.registry[5]), Left(small.registry[8])});
   const RoundOutcome last = small.Round();
   EXPECT_EQ(last.spent.rounds, 3);
   EXPECT_EQ(last.spent.earlier_rounds, 0);
@@ -350,17 +403,17 @@ TEST(FleetChange, TheFigureIsTheFilterOverTheRoundsAsTheyWere) {
     return privacy::GaussianRounds{privacy::Sampling::kUniform, z, 4.0 / devices, count};
   };
   const double order = privacy::Epsilon({rounds(12, 6)}, config.plan.delta).order;
-  const double by_hand = privacy::AccountFor({rounds(12, 2), rounds(15, 1)}, config.plan.delta,
+  const double by_hand = privacy::AccountFor({rounds(12, 2), rounds(9, 1)}, config.plan.delta,
                                              privacy::Accountant::RdpFilter(order))
                              .epsilon;
   // The encoder's own terms come on top: its noise is Gaussian up to the certificate.
   EXPECT_GE(headline.epsilon, by_hand);
   EXPECT_NEAR(headline.epsilon, by_hand, 2e-3 * by_hand);
-  // Fewer rounds of the larger fleet cost less than the same rounds of the smaller one.
-  const double smaller =
+  // A round of the smaller fleet costs more than one of the larger fleet.
+  const double larger =
       privacy::AccountFor({rounds(12, 3)}, config.plan.delta, privacy::Accountant::RdpFilter(order))
           .epsilon;
-  EXPECT_LT(by_hand, smaller);
+  EXPECT_GT(by_hand, larger);
 }
 
 TEST(FleetChange, AJobThatResumesGoesOnWithItsPhases) {
