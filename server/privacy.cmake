@@ -12,6 +12,7 @@ add_library(sotto_privacy STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/guarantee.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/loss_plan.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/loss_sum.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/pair_rdp.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/per_round.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/pld.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/ratio_moments.cc

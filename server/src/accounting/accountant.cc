@@ -59,6 +59,11 @@ Rounds WithEffect(const Rounds& rounds) {
   return Canonical(kept);
 }
 
+bool HasSampling(const Rounds& rounds) {
+  return std::any_of(rounds.begin(), rounds.end(),
+                     [](const GaussianRounds& r) { return r.sampling != Sampling::kNone; });
+}
+
 // The soundness of the figure for all the rounds together. An empty list counts as unsampled.
 Soundness Weakest(const AccountantKind& row, const Rounds& rounds) {
   Soundness weakest = row.soundness(Sampling::kNone);
@@ -126,6 +131,12 @@ Accountant Accountant::RdpFilter(double order) {
   return filter;
 }
 
+Accountant Accountant::GaussianFilter(double order) {
+  Accountant filter = RdpFilter(order);
+  filter.is_gaussian_filter_ = true;
+  return filter;
+}
+
 bool Accountant::StatesGuarantees() const {
   return IsUpperBound(Sampling::kNone) && IsUpperBound(Sampling::kPoisson) &&
          IsUpperBound(Sampling::kUniform);
@@ -155,9 +166,13 @@ std::vector<Accountant> OfferedAccountants() {
 RoundsAccountant::RoundsAccountant(const Rounds& rounds, double delta, Accountant accountant) {
   RequireDelta(delta);
   const Rounds effective = WithEffect(rounds);
-  epsilon_at_ = accountant.filter_order() == 0
-                    ? Compose(accountant.row(), effective, delta, accountant.effort())
-                    : ComposeRdpAtOrder(effective, accountant.filter_order());
+  if (accountant.filter_order() == 0) {
+    epsilon_at_ = Compose(accountant.row(), effective, delta, accountant.effort());
+  } else if (accountant.is_gaussian_filter() && !HasSampling(effective)) {
+    epsilon_at_ = ComposeGaussian(effective, delta, accountant.effort());
+  } else {
+    epsilon_at_ = ComposeRdpAtOrder(effective, accountant.filter_order());
+  }
 }
 
 AccountedEpsilon RoundsAccountant::At(double delta) const {

@@ -54,7 +54,12 @@ class Accountant {
   //   order  above 1, finite
   static Accountant RdpFilter(double order);
 
+  // The same, but exact Gaussian differential privacy where no round is sampled: see
+  // plans/adaptivity.h. For rounds of continuous Gaussian noise only.
+  static Accountant GaussianFilter(double order);
+
   const char* name() const { return filter_order_ == 0 ? row_->name : "rdp-filter"; }
+  bool is_gaussian_filter() const { return is_gaussian_filter_; }
 
   // 0 unless this is an RDP filter.
   double filter_order() const { return filter_order_; }
@@ -81,7 +86,8 @@ class Accountant {
   const AccountantKind& row() const { return *row_; }
 
   friend bool operator==(Accountant a, Accountant b) {
-    return a.row_ == b.row_ && a.filter_order_ == b.filter_order_ && a.effort_ == b.effort_;
+    return a.row_ == b.row_ && a.filter_order_ == b.filter_order_ && a.effort_ == b.effort_ &&
+           a.is_gaussian_filter_ == b.is_gaussian_filter_;
   }
   friend bool operator!=(Accountant a, Accountant b) { return !(a == b); }
 
@@ -91,6 +97,7 @@ class Accountant {
 
   const AccountantKind* row_;
   double filter_order_ = 0.0;
+  bool is_gaussian_filter_ = false;
   Effort effort_ = Effort::kFull;
 };
 

@@ -8,6 +8,7 @@
 #include "accounting/arguments.h"
 #include "accounting/grouping.h"
 #include "accounting/log_space.h"
+#include "accounting/pair_rdp.h"
 #include "accounting/rdp_sum.h"
 
 namespace sotto::privacy {
@@ -209,6 +210,27 @@ EpsilonAt ByRdp(const std::vector<GaussianRounds>& rounds, Conversion conversion
   };
 }
 
+bool HasPair(const GaussianRounds& r) { return r.sampling == Sampling::kUniform && r.rounds > 0; }
+
+// rho of the pair that dominates these uniform cohorts.
+double RdpOfPair(const GaussianRounds& r, double order) {
+  return static_cast<double>(r.rounds) *
+         RdpReplacePair(r.noise_multiplier, r.sampling_rate, order) * (1 + kArithmeticMargin);
+}
+
+double FilterRdp(const std::vector<GaussianRounds>& rounds, double order) {
+  std::vector<GaussianRounds> others;
+  double total = 0.0;
+  for (const GaussianRounds& r : Canonical(rounds)) {
+    if (HasPair(r)) {
+      total += std::min(RdpOfPair(r, order), ComposedRdp({r}, order));
+    } else {
+      others.push_back(r);
+    }
+  }
+  return total + ComposedRdp(others, order);
+}
+
 }  // namespace
 
 int64_t SaturatingSum(int64_t a, int64_t b) {
@@ -263,7 +285,7 @@ EpsilonAt ComposeRdpClassic(const std::vector<GaussianRounds>& rounds, double /*
 
 EpsilonAt ComposeRdpAtOrder(const std::vector<GaussianRounds>& rounds, double order) {
   Require(order > 1 && std::isfinite(order), "order", order, "finite and above 1");
-  const double rho = ComposedRdp(rounds, order);
+  const double rho = FilterRdp(rounds, order);
   return [=](double delta) {
     AccountedEpsilon result;
     result.winner = "rdp-filter";
@@ -272,6 +294,21 @@ EpsilonAt ComposeRdpAtOrder(const std::vector<GaussianRounds>& rounds, double or
     result.epsilon = rho > 0 ? std::max(epsilon, 0.0) : 0.0;
     return result;
   };
+}
+
+double BestFilterOrder(std::vector<GaussianRounds> rounds, double delta) {
+  constexpr size_t kMostSettings = 8;  // a pair takes some tenths of a millisecond at each order
+  if (std::none_of(rounds.begin(), rounds.end(), HasPair)) return Epsilon(rounds, delta).order;
+  for (GaussianRounds& r : rounds) r.choices.clear();  // their pair dominates them
+  const std::vector<GaussianRounds> few = Grouped(rounds, kMostSettings);
+  const RdpCurve curve = [&few](double order) {
+    double total = 0.0;
+    for (const GaussianRounds& r : few) {
+      total += HasPair(r) ? RdpOfPair(r, order) : ComposedRdp({r}, order);
+    }
+    return total;
+  };
+  return EpsilonOfCurve(curve, delta).order;
 }
 
 ConvertedEpsilon EpsilonOfCurve(const RdpCurve& curve, double delta, Conversion conversion) {

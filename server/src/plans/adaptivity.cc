@@ -28,7 +28,7 @@ bool IsOneWholePlan(const Plan& plan, int64_t rounds, const std::vector<SpentRou
 }
 
 Accountant FilterFor(const std::vector<GaussianRounds>& rounds, double delta) {
-  return Accountant::RdpFilter(Epsilon(rounds, delta).order);
+  return Accountant::GaussianFilter(BestFilterOrder(rounds, delta));
 }
 
 }  // namespace sotto::privacy

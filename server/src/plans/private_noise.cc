@@ -46,8 +46,9 @@ Guarantee GuaranteeAgainstServer(const Plan& plan, int64_t updates,
   Accountant accountant("rdp");
   if (IsAdaptive(updates, before, CountUpdates)) {
     const Plan& first = FirstJob(before, CountUpdates)->plan;
-    accountant = FilterFor({{Sampling::kNone, first.private_noise_multiplier, 1.0, first.rounds}},
-                           first.delta);
+    const std::vector<GaussianRounds> planned = {
+        {Sampling::kNone, first.private_noise_multiplier, 1.0, first.rounds}};
+    accountant = Accountant::RdpFilter(Epsilon(planned, first.delta).order);  // discrete noise
   }
   guarantee.gaussian = AccountFor(seen, plan.delta, accountant);
   guarantee.gaussian_delta = plan.delta;

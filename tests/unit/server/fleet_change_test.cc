@@ -402,7 +402,7 @@ TEST(FleetChange, TheFigureIsTheFilterOverTheRoundsAsTheyWere) {
   const auto rounds = [&](int devices, int64_t count) {
     return privacy::GaussianRounds{privacy::Sampling::kUniform, z, 4.0 / devices, count};
   };
-  const double order = privacy::Epsilon({rounds(12, 6)}, config.plan.delta).order;
+  const double order = privacy::BestFilterOrder({rounds(12, 6)}, config.plan.delta);
   const double by_hand = privacy::AccountFor({rounds(12, 2), rounds(9, 1)}, config.plan.delta,
                                              privacy::Accountant::RdpFilter(order))
                              .epsilon;
