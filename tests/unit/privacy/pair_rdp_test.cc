@@ -25,7 +25,7 @@ TEST(PairRdpTest, ItIsTheIntegral) {
                          Row{5, 0.001, 64, 1.51302828296122143e-6},
                          Row{1, 1e-6, 8, 1.16982926938344394e-11},
                          Row{20, 0.5, 120, 0.0405223602861630305},
-                         Row{1, 1e-9, 1.00001, 1.46230825924407964e-18}}) {
+                         Row{1, 1e-9, 1 + 0x1p-16, 1.4623159491894981e-18}}) {
     EXPECT_NEAR(RdpReplacePair(row.z, row.q, row.order), row.rho, 1e-11 * row.rho);
   }
 }

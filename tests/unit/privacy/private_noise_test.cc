@@ -93,7 +93,8 @@ TEST(EpsilonAgainstServer, IsNotAmplifiedBySampling) {
 TEST(EpsilonAgainstServer, CountsEarlierJobsByWhatTheServerHasSeen) {
   const Plan plan = PrivatePlan(2.0);
   const Plan other = PrivatePlan(1.0);  // four updates at 2 are one at 1
-  const Accountant filter = FilterFor({{Sampling::kNone, 1.0, 1.0, other.rounds}}, other.delta);
+  const double order = Epsilon({{Sampling::kNone, 1.0, 1.0, other.rounds}}, other.delta).order;
+  const Accountant filter = Accountant::RdpFilter(order);
   const double epsilon =
       AccountFor({{Sampling::kNone, 2.0, 1.0, 4 + 4 * 3}}, plan.delta, filter).epsilon;
   EXPECT_GE(epsilon, GuaranteeAgainstServer(plan, 4 + 4 * 3).epsilon);

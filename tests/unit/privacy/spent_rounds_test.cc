@@ -39,12 +39,8 @@ Plan OtherPlan(Plan plan) {
   return plan;
 }
 
-Plan ByRdp(Plan plan) {
-  plan.accountant = Accountant("rdp");
-  return plan;
-}
-
-// The accountant of several jobs (adaptivity.h): RDP at the order that is best for the first plan.
+// The accountant of several jobs (adaptivity.h): RDP at the order that is best for the first plan,
+// exact where nothing is sampled.
 Accountant FilterOf(const Plan& first) {
   return FilterFor(ComposeReleases(first, first.rounds, {}).rounds, first.delta);
 }
@@ -52,11 +48,15 @@ Accountant NetworkFilterOf(const Plan& first) {
   return FilterFor(WithDrawsKnown(ComposeReleases(first, first.rounds, {})).rounds, first.delta);
 }
 
-// One plan's best order is nearly that of its filter, which leaves out what the certificate costs.
+Plan ByFilter(Plan plan) {
+  plan.accountant = FilterOf(plan);
+  return plan;
+}
+
 TEST(SpentRoundsTest, RoundsOfTheSamePlanCountAsIfOneJobHadReleasedThem) {
   for (const Plan& plan : {UniformPlan(), PoissonPlan()}) {
     const Statement split = Account(plan, 12, {{plan, 11}, {plan, 7}});
-    const Statement whole = Account(ByRdp(plan), 30);
+    const Statement whole = Account(ByFilter(plan), 30);
     EXPECT_NEAR(split.epsilon(), whole.epsilon(), 1e-4 * whole.epsilon());
     EXPECT_NEAR(NetworkEpsilon(split), NetworkEpsilon(whole), 1e-4 * NetworkEpsilon(whole));
     EXPECT_EQ(split.rounds, 12);
@@ -70,7 +70,7 @@ TEST(SpentRoundsTest, WhoeverColludesTodayColludedInEarlierJobs) {
     earlier.colluders = 0;
     plan.colluders = 5;
     const Statement mixed = Account(plan, 12, {{earlier, 18}});
-    const Statement whole = Account(ByRdp(plan), 30);
+    const Statement whole = Account(ByFilter(plan), 30);
     EXPECT_NEAR(mixed.epsilon(), whole.epsilon(), 0.01 * whole.epsilon());
     EXPECT_NEAR(NetworkEpsilon(mixed), NetworkEpsilon(whole), 0.01 * NetworkEpsilon(whole));
     plan.colluders = 200;  // more than there are noises
@@ -92,8 +92,8 @@ TEST(SpentRoundsTest, DifferentJobsOfOneAdjacencyAreComposedRoundByRound) {
     Plan other_at_delta = other;
     other_at_delta.delta = plan.delta;
     const Statement both = Account(plan, 30, {{other, 25}});
-    const Statement first = Account(ByRdp(other_at_delta), 25);
-    const Statement second = Account(ByRdp(plan), 30);
+    const Statement first = Account(ByFilter(other_at_delta), 25);
+    const Statement second = Account(ByFilter(plan), 30);
     EXPECT_GT(both.epsilon(), std::max(first.epsilon(), second.epsilon()));
     EXPECT_LT(both.epsilon(), first.epsilon() + second.epsilon());
     EXPECT_GT(NetworkEpsilon(both), std::max(NetworkEpsilon(first), NetworkEpsilon(second)));
