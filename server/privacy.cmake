@@ -10,6 +10,7 @@ add_library(sotto_privacy STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/gdp.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/grouping.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/guarantee.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/known_draws.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/loss_plan.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/loss_sum.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/pair_rdp.cc

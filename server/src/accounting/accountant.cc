@@ -7,6 +7,7 @@
 
 #include "accounting/arguments.h"
 #include "accounting/gdp.h"
+#include "accounting/known_draws.h"
 #include "accounting/log_space.h"
 #include "accounting/per_round.h"
 #include "accounting/pld.h"
@@ -137,6 +138,12 @@ Accountant Accountant::GaussianFilter(double order) {
   return filter;
 }
 
+Accountant Accountant::WithKnownDraws() const {
+  Accountant knowing = *this;
+  knowing.knows_draws_ = true;
+  return knowing;
+}
+
 bool Accountant::StatesGuarantees() const {
   return IsUpperBound(Sampling::kNone) && IsUpperBound(Sampling::kPoisson) &&
          IsUpperBound(Sampling::kUniform);
@@ -166,12 +173,17 @@ std::vector<Accountant> OfferedAccountants() {
 RoundsAccountant::RoundsAccountant(const Rounds& rounds, double delta, Accountant accountant) {
   RequireDelta(delta);
   const Rounds effective = WithEffect(rounds);
-  if (accountant.filter_order() == 0) {
+  const double order = accountant.filter_order();
+  const bool has_sampling = HasSampling(effective);
+  if (has_sampling && accountant.knows_draws()) {
+    epsilon_at_ = order == 0 ? ComposeKnownDraws(effective, delta)
+                             : ComposeKnownDrawsAtOrder(effective, order);
+  } else if (order == 0) {
     epsilon_at_ = Compose(accountant.row(), effective, delta, accountant.effort());
-  } else if (accountant.is_gaussian_filter() && !HasSampling(effective)) {
+  } else if (!has_sampling && accountant.is_gaussian_filter()) {
     epsilon_at_ = ComposeGaussian(effective, delta, accountant.effort());
   } else {
-    epsilon_at_ = ComposeRdpAtOrder(effective, accountant.filter_order());
+    epsilon_at_ = ComposeRdpAtOrder(effective, order);
   }
 }
 

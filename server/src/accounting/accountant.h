@@ -58,8 +58,14 @@ class Accountant {
   // plans/adaptivity.h. For rounds of continuous Gaussian noise only.
   static Accountant GaussianFilter(double order);
 
+  // The same accountant for an adversary that knows the draws of sampled rounds but cannot influence
+  // them: known_draws.h. A filter stays one at its order; any other accountant becomes the best one
+  // that known_draws.h has. Rounds without sampling are as before.
+  Accountant WithKnownDraws() const;
+
   const char* name() const { return filter_order_ == 0 ? row_->name : "rdp-filter"; }
   bool is_gaussian_filter() const { return is_gaussian_filter_; }
+  bool knows_draws() const { return knows_draws_; }
 
   // 0 unless this is an RDP filter.
   double filter_order() const { return filter_order_; }
@@ -87,7 +93,7 @@ class Accountant {
 
   friend bool operator==(Accountant a, Accountant b) {
     return a.row_ == b.row_ && a.filter_order_ == b.filter_order_ && a.effort_ == b.effort_ &&
-           a.is_gaussian_filter_ == b.is_gaussian_filter_;
+           a.is_gaussian_filter_ == b.is_gaussian_filter_ && a.knows_draws_ == b.knows_draws_;
   }
   friend bool operator!=(Accountant a, Accountant b) { return !(a == b); }
 
@@ -98,6 +104,7 @@ class Accountant {
   const AccountantKind* row_;
   double filter_order_ = 0.0;
   bool is_gaussian_filter_ = false;
+  bool knows_draws_ = false;
   Effort effort_ = Effort::kFull;
 };
 

@@ -19,8 +19,8 @@ struct AccountedEpsilon {
   // 1e-11 and below cover their rounding.
   double numeric_error = 0.0;
   // The method that computed the figure: "rdp", "rdp-classic", "pld", "gaussian" (exact composition
-  // of unsampled Gaussians), "per-round" (closed forms, added up), "rdp-filter" or "gdp" (the
-  // approximation).
+  // of unsampled Gaussians), "per-round" (closed forms, added up), "known-draws" (known_draws.h),
+  // "rdp-filter" or "gdp" (the approximation).
   const char* winner = "rdp";
   double order = 0.0;          // RDP's best order; 0 for the other methods
   bool order_at_edge = false;  // see ConvertedEpsilon

@@ -20,6 +20,14 @@ inline double LogExpm1(double x) {
   return x > 40 ? x + std::log1p(-std::exp(-x)) : std::log(std::expm1(x));
 }
 
+// ln(1 - q + q e^x) for x >= 0 and q in (0, 1]; e^x may not fit a double.
+inline double LogMixture(double q, double x) {
+  if (x < 700) return std::log1p(q * std::expm1(x));
+  const double sampled = std::log(q) + x;
+  return sampled > 0 ? sampled + std::log1p((1 - q) * std::exp(-sampled))
+                     : std::log1p(std::exp(sampled));
+}
+
 // Accumulates ln(sum of e^term). Terms may come in any order; -infinity adds nothing.
 class LogSum {
  public:

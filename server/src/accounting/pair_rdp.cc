@@ -36,18 +36,13 @@ class PairIntegrand {
   PairIntegrand(double z, double rate, double order) : z_(z), rate_(rate), order_(order) {}
 
   double Log(double x) const {
-    const double l = Loss((x - 0.5) / (z_ * z_));
+    const double l = LogMixture(rate_, (x - 0.5) / (z_ * z_));
     if (!(l > 0)) return -kInfinity;
     const double log_density = -(x / z_) * (x / z_) / 2 - kHalfLogTwoPi - std::log(z_);
     return log_density + l + LogExpm1((order_ - 1) * l) + std::log(-std::expm1(-order_ * l));
   }
 
  private:
-  double Loss(double exponent) const {
-    if (exponent < 700) return std::log1p(rate_ * std::expm1(exponent));
-    return exponent + std::log(rate_);  // the rest is below e^-600, relative
-  }
-
   double z_;
   double rate_;
   double order_;

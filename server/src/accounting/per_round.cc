@@ -14,15 +14,6 @@ namespace {
 constexpr size_t kMostSettings = 64;
 constexpr double kMinShare = 1e-300;  // of delta, for one round
 
-// ln(1 + q (e^x - 1)) for x >= 0; e^x may not fit a double.
-double Amplified(double rate, double x) {
-  constexpr double kFits = 700.0;
-  if (x < kFits) return std::log1p(rate * std::expm1(x));
-  const double sampled = std::log(rate) + x;
-  return sampled > 0 ? sampled + std::log1p((1 - rate) * std::exp(-sampled))
-                     : std::log1p(std::exp(sampled));
-}
-
 }  // namespace
 
 double OneRoundEpsilon(const GaussianRounds& round, double delta) {
@@ -33,7 +24,7 @@ double OneRoundEpsilon(const GaussianRounds& round, double delta) {
   const double share = delta * (1 - kArithmeticMargin) / rate;
   if (!(share < 1)) return 0;  // the device is hardly ever in the cohort
   const double unsampled = GdpEpsilon(1 / round.noise_multiplier * (1 + kArithmeticMargin), share);
-  return Amplified(rate, unsampled) * (1 + kArithmeticMargin);
+  return LogMixture(rate, unsampled) * (1 + kArithmeticMargin);
 }
 
 bool PerRoundSupports(const std::vector<GaussianRounds>& rounds, double /*delta*/) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "accounting/known_draws.h"
+
 namespace sotto::privacy {
 
 int64_t CountReleases(const SpentRounds& job) { return job.rounds; }
@@ -29,6 +31,10 @@ bool IsOneWholePlan(const Plan& plan, int64_t rounds, const std::vector<SpentRou
 
 Accountant FilterFor(const std::vector<GaussianRounds>& rounds, double delta) {
   return Accountant::GaussianFilter(BestFilterOrder(rounds, delta));
+}
+
+Accountant FilterWithKnownDraws(const std::vector<GaussianRounds>& rounds, double delta) {
+  return Accountant::GaussianFilter(BestKnownDrawsOrder(rounds, delta)).WithKnownDraws();
 }
 
 }  // namespace sotto::privacy

@@ -69,4 +69,7 @@ bool IsOneWholePlan(const Plan& plan, int64_t rounds, const std::vector<SpentRou
 // otherwise RDP at the order that is best for these rounds at this delta.
 Accountant FilterFor(const std::vector<GaussianRounds>& rounds, double delta);
 
+// The same for releases whose draws the adversary knows: Accountant::WithKnownDraws().
+Accountant FilterWithKnownDraws(const std::vector<GaussianRounds>& rounds, double delta);
+
 }  // namespace sotto::privacy

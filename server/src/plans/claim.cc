@@ -11,6 +11,7 @@ constexpr Named<Adversary> kAdversaries[] = {
     {Adversary::kPublic, "public"},
     {Adversary::kNetwork, "network"},
     {Adversary::kServer, "server"},
+    {Adversary::kWatcher, "watcher"},
 };
 
 constexpr Named<View> kViews[] = {
@@ -41,6 +42,8 @@ constexpr NamedAssumption kAssumptions[] = {
     {Assumption::kOthersReportIndependently, "others-report-independently",
      "Whether other devices report does not depend on this device's data, as it would behind a "
      "full gateway."},
+    {Assumption::kFailuresIndependentOfDraws, "failures-independent-of-draws",
+     "Whether a round fails and is drawn anew does not depend on who was drawn for it."},
     {Assumption::kLengthsAndTimesTellNothing, "lengths-and-times-tell-nothing",
      "Lengths and times of messages do not depend on the devices' data."},
     {Assumption::kTimesTellNothing, "times-tell-nothing",

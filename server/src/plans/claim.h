@@ -21,8 +21,9 @@ namespace sotto::privacy {
 // The party that tries to learn something about a device's data.
 enum class Adversary {
   kPublic,   // everyone who gets the released models, other devices included
-  kNetwork,  // kPublic, and additionally an observer of the network
+  kNetwork,  // kPublic, and an observer of the network who can also make rounds fail
   kServer,   // the server, and everyone to whom it tells all it knows
+  kWatcher,  // kPublic, and an observer of the network who only watches
 };
 
 // The output that the adversary sees.
@@ -41,6 +42,7 @@ enum class Assumption {
   kReportingIndependentOfData,
   kAvailabilityIndependentOfOwnData,
   kOthersReportIndependently,
+  kFailuresIndependentOfDraws,
   kLengthsAndTimesTellNothing,
   kTimesTellNothing,
   kUpdatesAsRecorded,
@@ -53,7 +55,7 @@ enum class Assumption {
   kNoiseIsIdeal,
 };
 
-const char* Name(Adversary adversary);    // "public", "network", "server"
+const char* Name(Adversary adversary);    // "public", "network", "server", "watcher"
 const char* Name(View view);              // "releases", "releases-and-participants", ...
 const char* Name(Assumption assumption);  // "server-follows-protocol", ...
 const char* Text(Assumption assumption);  // one sentence

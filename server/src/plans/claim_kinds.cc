@@ -9,27 +9,40 @@
 namespace sotto::privacy {
 namespace {
 
-// What an adversary sees of a composition.
-using Seen = Composition (*)(Composition);
-
 Composition AsReleased(Composition composition) { return composition; }
 
-Guarantee OfComposition(const Disclosure& all, Seen seen) {
-  const Composition composition = seen(all.releases);
+Accountant AsItIs(Accountant accountant) { return accountant; }
+Accountant KnowingDraws(Accountant accountant) { return accountant.WithKnownDraws(); }
+
+// What an adversary sees of a composition, and the accountants for that.
+struct Seen {
+  Composition (*of)(Composition);
+  Accountant (*accountant)(Accountant);
+  Accountant (*filter)(const std::vector<GaussianRounds>& rounds, double delta);
+};
+
+Guarantee OfComposition(const Disclosure& all, const Seen& seen) {
+  const Composition composition = seen.of(all.releases);
   if (composition.rounds.empty()) return {};
-  Accountant accountant = all.plan.accountant;
+  Accountant accountant = seen.accountant(all.plan.accountant);
   const bool is_passes = all.plan.sampling == Sampling::kPasses;  // composition.h, lemma 12
   if (!is_passes && IsAdaptive(all.rounds, all.before, CountReleases)) {
     const Plan& first = FirstJob(all.before, CountReleases)->plan;
-    accountant = FilterFor(seen(ComposeReleases(first, first.rounds, {})).rounds, first.delta);
+    accountant = seen.filter(seen.of(ComposeReleases(first, first.rounds, {})).rounds, first.delta);
   }
   return StateGuarantee(composition.rounds, all.plan.delta, composition.deviations, accountant);
 }
 
-Guarantee OfReleases(const Disclosure& all) { return OfComposition(all, AsReleased); }
+Guarantee OfReleases(const Disclosure& all) {
+  return OfComposition(all, {AsReleased, AsItIs, FilterFor});
+}
 
 Guarantee OfReleasesAndParticipants(const Disclosure& all) {
-  return OfComposition(all, WithDrawsKnown);
+  return OfComposition(all, {WithDrawsKnown, AsItIs, FilterFor});
+}
+
+Guarantee OfWatchedReleases(const Disclosure& all) {
+  return OfComposition(all, {WithDrawsWatched, KnowingDraws, FilterWithKnownDraws});
 }
 
 // A device of kPasses counts the updates that it sends itself: their limit is the figure.
@@ -79,7 +92,8 @@ void AdaptToKnownParticipants(const Disclosure& disclosure, Claim* claim) {
 }
 
 // The figures beside the epsilon of a claim on releases.
-void AddFiguresOfReleases(const Disclosure& disclosure, Seen seen, Claim* claim) {
+void AddFiguresOfReleases(const Disclosure& disclosure, Composition (*seen)(Composition),
+                          Claim* claim) {
   const Plan& plan = disclosure.plan;
   Composition composition = seen(disclosure.releases);
   const double right = AttackerRight(UnsampledMu(composition.unsampled), composition.deviations);
@@ -99,6 +113,10 @@ Adjacency AlwaysReplaceOne(Sampling /*sampling*/) { return Adjacency::kReplaceOn
 
 }  // namespace
 
+bool ClaimKind::ExistsIn(const Plan& plan) const {
+  return (!only_in || *only_in == plan.Trust()) && !(only_sampled && KnowsAll(plan));
+}
+
 const std::vector<ClaimKind>& ClaimKinds() {
   using A = Assumption;
   static const std::vector<ClaimKind> kinds = {
@@ -108,6 +126,7 @@ const std::vector<ClaimKind>& ClaimKinds() {
        "against whoever sees the released models",
        std::nullopt,
        false,
+       false,
        PairedAdjacency,
        {A::kServerFollowsProtocol, A::kParticipationIsSecret, A::kReportingIndependentOfData,
         A::kRandomBitsAreUniform},
@@ -115,18 +134,31 @@ const std::vector<ClaimKind>& ClaimKinds() {
       {Adversary::kNetwork,
        View::kReleasesAndParticipants,
        "epsilon_network",
-       "against whoever sees who uploads",
+       "against whoever sees who uploads and can make rounds fail",
        std::nullopt,
+       false,
        false,
        PairedAdjacency,
        {A::kServerFollowsProtocol, A::kReportingIndependentOfData, A::kLengthsAndTimesTellNothing,
         A::kRandomBitsAreUniform},
        OfReleasesAndParticipants},
+      {Adversary::kWatcher,
+       View::kReleasesAndParticipants,
+       "epsilon_watcher",
+       "against whoever only watches who uploads",
+       std::nullopt,
+       true,
+       false,
+       PairedAdjacency,
+       {A::kServerFollowsProtocol, A::kReportingIndependentOfData, A::kFailuresIndependentOfDraws,
+        A::kLengthsAndTimesTellNothing, A::kRandomBitsAreUniform},
+       OfWatchedReleases},
       {Adversary::kServer,
        View::kEveryUpdate,
        "epsilon_server",
        "against the server for a device in every attempt",
        TrustMode::kPrivateNoise,
+       false,
        true,
        AlwaysReplaceOne,
        {A::kReportingIndependentOfData, A::kTimesTellNothing, A::kUpdatesAsRecorded,
@@ -137,6 +169,7 @@ const std::vector<ClaimKind>& ClaimKinds() {
        "epsilon_server_update",
        "against the server for one update",
        TrustMode::kPrivateNoise,
+       false,
        false,
        AlwaysReplaceOne,
        {A::kReportingIndependentOfData, A::kTimesTellNothing, A::kPrivateNoiseIsSecret,

@@ -33,13 +33,14 @@ struct ClaimKind {
   const char* against;     // the words after an epsilon in text for people
   // The only trust mode in which the claim exists; absent: it exists in every mode.
   std::optional<TrustMode> only_in;
+  bool only_sampled;  // it exists only where the public does not know who takes part
   bool counts_updates;  // its figure depends on Disclosure::updates
   Adjacency (*adjacency)(Sampling sampling);
   // In the order of the enumeration. MakeClaim() adapts them to jobs that close rounds early.
   std::vector<Assumption> assumptions;
   Guarantee (*guarantee)(const Disclosure& disclosure);
 
-  bool ExistsIn(TrustMode trust_mode) const { return !only_in || *only_in == trust_mode; }
+  bool ExistsIn(const Plan& plan) const;
 };
 
 // All kinds, in the order of every statement. The first is the headline: (public, releases).

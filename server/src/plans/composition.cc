@@ -134,6 +134,17 @@ class JobRounds {
     return rounds;
   }
 
+  // Each round draws the device at the plan's rate, and has the noise of the worst choice.
+  std::vector<GaussianRounds> Watched() const {
+    std::vector<GaussianRounds> rounds = Sampled();
+    for (GaussianRounds& group : rounds) {
+      if (group.sampling == Sampling::kNone) continue;
+      group.sampling_rate = job_.plan.SamplingRate();
+      group.choices.clear();
+    }
+    return rounds;
+  }
+
   std::vector<GaussianRounds> Unsampled() const {
     std::vector<GaussianRounds> rounds;
     for (const GaussianRounds& group : ratios_) {
@@ -190,7 +201,7 @@ Deviations DeviationsOf(const SpentRounds& job, const JobRounds& rounds) {
 // Rounds of one plan under `adjacency`.
 Composition ComposeJob(const SpentRounds& job, Adjacency adjacency) {
   const JobRounds rounds(job, adjacency);
-  return {rounds.Sampled(), rounds.Unsampled(), DeviationsOf(job, rounds)};
+  return {rounds.Sampled(), rounds.Unsampled(), rounds.Watched(), DeviationsOf(job, rounds)};
 }
 
 double LogOfSum(double log_a, double log_b) {
@@ -203,6 +214,7 @@ double LogOfSum(double log_a, double log_b) {
 void Append(const Composition& more, Composition* all) {
   all->rounds.insert(all->rounds.end(), more.rounds.begin(), more.rounds.end());
   all->unsampled.insert(all->unsampled.end(), more.unsampled.begin(), more.unsampled.end());
+  all->watched.insert(all->watched.end(), more.watched.begin(), more.watched.end());
   Deviations& sum = all->deviations;
   CertificateBounds& worst = sum.certificate;
   const CertificateBounds& other = more.deviations.certificate;
@@ -227,7 +239,10 @@ Composition ComposeReleases(const Plan& plan, int64_t rounds,
     if (ChargedRounds(job, adjacency) == 0) continue;
     job.plan.colluders = std::max(job.plan.colluders, plan.colluders);
     Composition one = ComposeJob(job, adjacency);
-    if (job.plan.participants_known || is_passes) one = WithDrawsKnown(std::move(one));
+    if (job.plan.participants_known || is_passes) {
+      one = WithDrawsKnown(std::move(one));
+      one.watched = one.unsampled;
+    }
     if (all.rounds.empty()) {
       all = one;
     } else {
@@ -240,6 +255,12 @@ Composition ComposeReleases(const Plan& plan, int64_t rounds,
 Composition WithDrawsKnown(Composition composition) {
   composition.deviations.log_cap_excess = -kInfinity;
   composition.rounds = composition.unsampled;
+  return composition;
+}
+
+Composition WithDrawsWatched(Composition composition) {
+  composition.deviations.log_cap_excess = -kInfinity;
+  composition.rounds = composition.watched;
   return composition;
 }
 

@@ -74,7 +74,10 @@ namespace sotto::privacy {
 // rounds from them.
 struct Composition {
   std::vector<GaussianRounds> rounds;
-  std::vector<GaussianRounds> unsampled;  // the same, to an adversary that knows the draws
+  // The same to an adversary that knows the draws: who can also choose them, by making rounds fail,
+  // and who cannot. `watched` is for accountants WithKnownDraws().
+  std::vector<GaussianRounds> unsampled;
+  std::vector<GaussianRounds> watched;
   Deviations deviations;
 };
 
@@ -90,5 +93,10 @@ Composition ComposeReleases(const Plan& plan, int64_t rounds,
 // device is charged for every round. The draws depend on no data, so a cap reveals nothing. The
 // refusals of updates stay charged.
 Composition WithDrawsKnown(Composition composition);
+
+// The same for an adversary that sees the participants, but makes no round fail because of them
+// (accounting/known_draws.h). Rounds with participants_known, and those that are charged under
+// another adjacency, are unsampled here too.
+Composition WithDrawsWatched(Composition composition);
 
 }  // namespace sotto::privacy

@@ -56,7 +56,7 @@ Statement Account(const Plan& plan, int64_t rounds_released,
   const Disclosure disclosure = {plan, before, ComposeReleases(plan, rounds_released, before),
                                  rounds_released, rounds_released};
   for (const ClaimKind& kind : ClaimKinds()) {
-    if (!kind.ExistsIn(plan.Trust())) continue;
+    if (!kind.ExistsIn(plan)) continue;
     statement.terms.push_back(kind.guarantee(disclosure));
     statement.claims.push_back(MakeClaim(kind, disclosure, statement.terms.back()));
   }

@@ -54,7 +54,7 @@ TEST(AdaptivityTest, SeveralJobsComposeUnderAFilterAlone) {
     const Statement both = Account(plan, 30, {{plan, 30, 30}});
     for (const Claim& claim : both.claims) {
       if (claim.view == View::kOneUpdate) continue;
-      const bool is_exact = claim.view == View::kReleasesAndParticipants;  // nothing is sampled
+      const bool is_exact = claim.adversary == Adversary::kNetwork;  // nothing is sampled
       EXPECT_EQ(claim.accountant, is_exact ? "gaussian" : "rdp-filter") << Name(claim.view);
       EXPECT_TRUE(AssumesTheStop(claim));
     }

@@ -71,7 +71,7 @@ TEST(ClaimTest, AnAccountClaimsItsFigures) {
   plan.private_noise_multiplier = 1.5;
   plan.colluders = 3;
   const Statement statement = Account(plan, 5);
-  ASSERT_EQ(statement.claims.size(), 4U);
+  ASSERT_EQ(statement.claims.size(), 5U);
   for (const Claim& claim : statement.claims) {
     EXPECT_EQ(claim.unit, Unit::kDevice);
     EXPECT_EQ(claim.colluders, 3);
@@ -83,11 +83,13 @@ TEST(ClaimTest, AnAccountClaimsItsFigures) {
   }
   EXPECT_EQ(statement.claims[0].adjacency, Adjacency::kAddRemove);
   EXPECT_EQ(statement.claims[1].adjacency, Adjacency::kAddRemove);
-  EXPECT_EQ(statement.claims[2].adjacency, Adjacency::kReplaceOne);
+  EXPECT_EQ(statement.claims[2].adjacency, Adjacency::kAddRemove);
   EXPECT_EQ(statement.claims[3].adjacency, Adjacency::kReplaceOne);
-  EXPECT_LT(statement.claims[0].epsilon, statement.claims[1].epsilon);
-  EXPECT_GT(statement.claims[2].epsilon, statement.claims[3].epsilon);
-  EXPECT_EQ(statement.claims[2].epsilon, GuaranteeAgainstServer(plan, 5).epsilon);
+  EXPECT_EQ(statement.claims[4].adjacency, Adjacency::kReplaceOne);
+  EXPECT_LT(statement.claims[0].epsilon, statement.claims[2].epsilon);
+  EXPECT_LT(statement.claims[2].epsilon, statement.claims[1].epsilon);
+  EXPECT_GT(statement.claims[3].epsilon, statement.claims[4].epsilon);
+  EXPECT_EQ(statement.claims[3].epsilon, GuaranteeAgainstServer(plan, 5).epsilon);
 }
 
 TEST(ClaimTest, ATrustedServerHasNoClaimAgainstIt) {
@@ -96,7 +98,7 @@ TEST(ClaimTest, ATrustedServerHasNoClaimAgainstIt) {
   for (const Claim& claim : Account(plan, 5).claims) {
     EXPECT_NE(claim.adversary, Adversary::kServer);
   }
-  EXPECT_EQ(Account(plan, 0).claims.size(), 2U);
+  EXPECT_EQ(Account(plan, 0).claims.size(), 3U);
   EXPECT_EQ(Account(plan, 0).claims[0].epsilon, 0.0);
 }
 
