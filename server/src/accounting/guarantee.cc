@@ -139,25 +139,56 @@ std::vector<GaussianRounds> UnsampledOnGrid(std::vector<GaussianRounds> rounds,
   return rounds;
 }
 
-Guarantee WorstCase(const std::vector<GaussianRounds>& rounds, double delta,
-                    const Deviations& deviations, Accountant chosen) {
+// The Gaussian's mass beyond a range on the grid: the sum over the grid beyond a point is below the
+// integral that starts one step before the point.
+double GaussianOutside(double range) { return std::erfc((range - kNoiseGrid) / std::sqrt(2.0)); }
+
+// Lemma 8: Pr[not good]; +infinity where T' leaves nothing.
+double OutsideOfGood(const Deviations& deviations) {
   const CertificateBounds& certificate = deviations.certificate;
-  const double n = deviations.coordinates;
   const double inner_range = certificate.range - (deviations.shift + kNoiseGrid);
-  if (!(n > 0 && inner_range > kNoiseGrid)) return Unbounded();
-  // The sum over the grid beyond a point is below the integral that starts one step before the
-  // point.
-  const double gaussian_outside = std::erfc((inner_range - kNoiseGrid) / std::sqrt(2.0));
-  const double outside = n * (certificate.tau + std::exp(certificate.eta) * gaussian_outside) *
-                         (1 + kArithmeticMargin);
+  if (!(deviations.coordinates > 0 && inner_range > kNoiseGrid)) return kInfinity;
+  return deviations.coordinates *
+         (certificate.tau + std::exp(certificate.eta) * GaussianOutside(inner_range)) *
+         (1 + kArithmeticMargin);
+}
+
+// Lemma 10: e1 for q = e^-L.
+double RatioEpsilon(const Deviations& deviations, double minus_log_q) {
+  const auto [eta, tau, range] = deviations.certificate;
+  const double n = deviations.coordinates;
+  const double worst = n * eta;
+  const double t = std::min(std::max(tau, GaussianOutside(range)), 1.0);
+  const double rho = n * eta * eta / 2;
+  const double concentrated = rho - n * std::log1p(-t) + 2 * std::sqrt(rho * minus_log_q);
+  return std::min(worst, concentrated * (1 + kArithmeticMargin));
+}
+
+Guarantee OnGoodEvent(const std::vector<GaussianRounds>& rounds, double delta,
+                      const Deviations& deviations, Accountant chosen) {
+  const double slice =
+      deviations.coordinates * deviations.certificate.eta > 0 ? kConcentrationShare * delta : 0.0;
+  const double outside = OutsideOfGood(deviations);
+  const double left = delta - slice - outside - std::exp(deviations.log_cap_excess) -
+                      std::exp(deviations.log_refusal);
+  if (!(left >= kMinDelta)) return Unbounded();
+  const RoundsAccountant accountant(UnsampledOnGrid(rounds, deviations.coordinates), delta, chosen);
   Guarantee guarantee;
-  guarantee.terms = EncoderTerms::kWorstCase;
-  guarantee.encoder_epsilon = n * certificate.eta;
-  guarantee.log_encoder_delta = std::log(outside);
-  const double left =
-      delta - outside - std::exp(deviations.log_cap_excess) - std::exp(deviations.log_refusal);
-  guarantee.gaussian_delta = left * std::exp(-guarantee.encoder_epsilon);
-  return WithGaussian(RoundsAccountant(UnsampledOnGrid(rounds, n), delta, chosen), guarantee);
+  guarantee.terms = EncoderTerms::kGoodEvent;
+  guarantee.log_encoder_delta = std::log(slice + outside);
+  // A little less than the slice is used, so that the resulting reach may differ slightly from the
+  // assumed one.
+  double reach = accountant.At(left).epsilon;
+  for (int pass = 0; pass < kMaxPasses && std::isfinite(reach); ++pass) {
+    const double minus_log_q = slice > 0 ? Softplus(reach) - std::log(0.8 * slice) : 0.0;
+    guarantee.encoder_epsilon = RatioEpsilon(deviations, minus_log_q);
+    guarantee.gaussian_delta = left * std::exp(-guarantee.encoder_epsilon);
+    const Guarantee stated = WithGaussian(accountant, guarantee);
+    if (!std::isfinite(stated.epsilon)) break;
+    if (slice == 0 || std::exp(Softplus(Reach(stated)) - minus_log_q) <= slice) return stated;
+    reach = Reach(stated);
+  }
+  return Unbounded();
 }
 
 }  // namespace
@@ -191,8 +222,8 @@ Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta
   Require(accountant.StatesGuarantees(), "accountant", accountant.name(),
           "one that gives an upper bound");
   const Guarantee concentrated = Concentrated(rounds, delta, deviations, accountant);
-  const Guarantee worst_case = WorstCase(rounds, delta, deviations, accountant);
-  return worst_case.epsilon < concentrated.epsilon ? worst_case : concentrated;
+  const Guarantee on_good_event = OnGoodEvent(rounds, delta, deviations, accountant);
+  return on_good_event.epsilon < concentrated.epsilon ? on_good_event : concentrated;
 }
 
 }  // namespace sotto::privacy

@@ -18,6 +18,10 @@ namespace sotto::privacy {
 // the cap. Each gets this share.
 constexpr double kDeltaShare = 0.01;
 
+// The part of delta that kGoodEvent sets aside for its ratios. It costs them a logarithm, and a
+// larger part would cost the accountant more.
+constexpr double kConcentrationShare = 1e-6;
+
 // The step of the grid on which the encoder's noise lies, in deviations of that noise.
 constexpr double kNoiseGrid = 0x1p-20;
 
@@ -27,7 +31,7 @@ constexpr double kNoiseGrid = 0x1p-20;
 struct CertificateBounds {
   double eta = 0.0;    // >= 0, finite
   double tau = 0.0;    // in [0, 1]
-  double range = 0.0;  // T, >= 0, finite; 0 rules out EncoderTerms::kWorstCase
+  double range = 0.0;  // T, >= 0, finite; 0 rules out EncoderTerms::kGoodEvent
 
   void Validate() const;  // throws std::invalid_argument
 };
@@ -42,7 +46,7 @@ struct Deviations {
   double log_refusal = -kInfinity;
   // One device changes a coordinate of the sum, and the honest noises of that coordinate share the
   // change equally. This is the largest change of a single noise, in deviations of that
-  // noise. Range >= 0; +infinity rules out kWorstCase.
+  // noise. Range >= 0; +infinity rules out kGoodEvent.
   double shift = kInfinity;
 };
 
@@ -68,49 +72,65 @@ struct Deviations {
 //     real. The chain has epsilon e0 + 2 e1 and delta e^e1 d0 + (1 + e^(e0 + e1)) d1.
 //   The factor e^(e0 + e1) limits kConcentrated: for a large epsilon no delta covers it.
 //
-// kWorstCase: every ratio is charged at its bound, n eta in all, but no factor multiplies the tail.
+// kGoodEvent: the ratios concentrate as well, on an event outside of which lies no more than d1. The
+// factor e^(e0 + e1) is on the concentration alone, where a logarithm takes it, and none is on the
+// mass outside of the certificate. The price: nothing is amplified by sampling.
 //   Lemma 5. Neighbouring sums differ by a vector s on the grid. Let the m honest noises of
 //     coordinate j share s_j: each moves by s_j / m, rounded down or up to the grid, such that the
 //     roundings add up to zero. Moving all noises is a one-to-one map: from the noises that give an
 //     output under one neighbour to the noises that give the same output under the other.
 //   Lemma 6. Let T' = T - (shift + h), and let "good" be the event that every noise lies within T'.
-//     The moved noises then lie within T. So on either side of the map the certificate turns real
-//     densities into Gaussian ones, at a factor e^(n eta) each:
-//       Pr[S] <= e^(n eta) (e^e0 e^(n eta) Pr'[S] + d0) + Pr[not good],  hence e1 = n eta.
+//     The moved noises then lie within T. Let r be the sum of the log density ratios, real to ideal,
+//     of the noises within T. Let q bound Pr[r > e1] under the real and Pr[r < -e1] under the ideal
+//     noises. For a set S of outputs let A be the set of good noises with r <= e1 that give an output
+//     in S. Then
+//       Pr[S] <= Pr[not good] + q + Pr[A],         Pr[A] <= e^e1 ideal(A),
+//       ideal(A) <= e^e0 ideal(moved A) + d0,      ideal(moved A) <= q + e^e1 Pr'[S],
+//     the last one because the moved noises lie within T: all but q of them have r >= -e1. Hence
+//     epsilon = e0 + 2 e1 and delta = e^e1 d0 + Pr[not good] + (1 + e^(e0 + e1)) q.
 //   Lemma 7. Here (e0, d0) is the guarantee for the shares of ideal noise. Ideal noise is a
 //     continuous Gaussian that is rounded, and a share on the grid commutes with the rounding. So
 //     (e0, d0) is the guarantee of the continuous Gaussian at the squared norm of the shares:
 //     1 / z^2 a round, and n h^2 / 4 = n 2^-42 in all for the roundings of lemma 5.
-//   Lemma 8. By a union bound Pr[not good] <= d1 = n (tau + e^eta erfc((T' - h) / sqrt 2)). The
+//   Lemma 8. By a union bound Pr[not good] <= n (tau + e^eta erfc((T' - h) / sqrt 2)). The
 //     subtracted h is there because the sum over the grid is bounded by an integral that starts one
 //     step earlier. n may count the colluders' coordinates too.
 //   Lemma 9. The accountant counts every device in every round. An adversary that does not know the
 //     draws sees a mixture of outputs over the draws. The draws depend on no data, and the bound
 //     holds for each output of the mixture. The divergence behind the bound is jointly convex, so
 //     the bound holds for the mixture. Draws above the cap add no more than their probability.
-//   kWorstCase is unavailable (+infinity) where T' <= h.
+//   Lemma 10. Let t be the larger one of tau and erfc((T - h) / sqrt 2), a bound on the ideal mass
+//     outside of T. Then q = e^-L holds for e1 = rho1 - n ln(1 - t) + 2 sqrt(rho1 L), rho1 =
+//     n eta^2 / 2. Proof: let r_i be the ratio of one noise, given those before it, and 0 outside of
+//     T; |r_i| <= eta. Under the ideal noise E e^(r_i) >= 1 - tau, and by Hoeffding's lemma it is at
+//     most e^(E r_i + eta^2 / 2). So E r_i >= ln(1 - t) - eta^2 / 2, and, by the same lemma,
+//     E e^(-u r_i) <= e^(u (eta^2 / 2 - ln(1 - t)) + u^2 eta^2 / 2) for u > 0. Markov's inequality
+//     at u = sqrt(L / rho1) bounds Pr[r < -e1]. Real noise is alike, with E e^(-r_i) >= 1 - t.
+//   Where n eta is smaller, e1 = n eta and q = 0.
+//   kGoodEvent is unavailable (+infinity) where T' <= h.
 //
 // Refusals, for both. Let p = e^log_refusal.
-//   Lemma 10. Let X be randomness that depends on no data, and let (epsilon, delta) hold given each
+//   Lemma 11. Let X be randomness that depends on no data, and let (epsilon, delta) hold given each
 //     X outside of a set of probability p. Then (epsilon, delta + p) holds. Proof: integrate
 //     Pr[S | X] <= e^epsilon Pr'[S | X] + delta over the X outside of the set, and add at most p.
 //
 // Releases without the device, for both.
-//   Lemma 11. n need not count a release in which the device has no part. Proof: given the releases
+//   Lemma 12. n need not count a release in which the device has no part. Proof: given the releases
 //     before, such a release is drawn from one kernel in both neighbours' worlds. Replace real
-//     noise by ideal noise in the other releases only. Lemmas 2 to 8 compare worlds whose other
+//     noise by ideal noise in the other releases only. Lemmas 2 to 10 compare worlds whose other
 //     kernels are the same, and a kernel in common is post-processing. On every path at most as
-//     many kernels are replaced as the device has turns, so the sums of lemmas 2, 6 and 8 are
+//     many kernels are replaced as the device has turns, so the sums of lemmas 2, 6, 8 and 10 are
 //     bounded on every path, also if who has a turn is chosen by the releases before: zCDP composes
-//     adaptively under a limit that was fixed beforehand.
+//     adaptively under a limit that was fixed beforehand, and a step that is not taken only lowers
+//     the bounds of lemmas 8 and 10.
 //   Hence n = D B K where each device has at most K turns in cohorts of B (Plan::participations).
-enum class EncoderTerms { kConcentrated, kWorstCase };
+enum class EncoderTerms { kConcentrated, kGoodEvent };
 
 // A guarantee and its terms. With e0 = gaussian.epsilon, d0 = gaussian_delta, e1 = encoder_epsilon
 // and d1 = e^log_encoder_delta,
 //   epsilon = e0 + 2 e1,
 //   delta  >= e^e1 d0 + (1 + e^(e0 + e1)) d1 + (1 + e^epsilon) e^log_cap_excess  (kConcentrated),
-//   delta  >= e^e1 d0 + d1 + e^log_cap_excess                                    (kWorstCase),
+//   delta  >= e^e1 d0 + d1 + e^log_cap_excess                                    (kGoodEvent),
 // each with e^log_refusal added on its right side.
 // If no epsilon satisfies either inequality, epsilon is +infinity and the terms mean nothing.
 struct Guarantee {
@@ -124,22 +144,22 @@ struct Guarantee {
 
 // An upper bound on how often the best attacker is right that guesses, at even odds, in which of
 // two neighbours' worlds the releases were made.
-//   Lemma 12. It is 1/2 + TV/2, with TV the total variation of the two worlds.
-//   Lemma 13. (epsilon, delta) implies TV <= (e^epsilon - 1 + 2 delta) / (e^epsilon + 1).
-//   Lemma 14. Real and ideal releases are at most sqrt(rho1 / 2) + 2 n tau apart: lemma 2 bounds
+//   Lemma 13. It is 1/2 + TV/2, with TV the total variation of the two worlds.
+//   Lemma 14. (epsilon, delta) implies TV <= (e^epsilon - 1 + 2 delta) / (e^epsilon + 1).
+//   Lemma 15. Real and ideal releases are at most sqrt(rho1 / 2) + 2 n tau apart: lemma 2 bounds
 //     the Kullback-Leibler divergence by rho1 outside of a mass n tau on either side, and Pinsker's
-//     inequality turns it into a total variation. The chain of lemma 4 and the event of lemma 10
+//     inequality turns it into a total variation. The chain of lemma 4 and the event of lemma 11
 //     give 1/2 + TV/2 <= Phi(mu / 2) + sqrt(rho1 / 2) + 2 n tau + p for ideal releases that are
 //     mu-GDP.
-//   Remark. Lemma 14 has no factor e^epsilon, so a model of many parameters does not spoil it.
-double AttackerRight(double epsilon, double delta);             // lemma 13; epsilon may be infinite
-double AttackerRight(double mu, const Deviations& deviations);  // lemma 14
+//   Remark. Lemma 15 has no factor e^epsilon, so a model of many parameters does not spoil it.
+double AttackerRight(double epsilon, double delta);             // lemma 14; epsilon may be infinite
+double AttackerRight(double mu, const Deviations& deviations);  // lemma 15
 
 // States the smaller of the two epsilons for these rounds at this delta; kConcentrated if they are
 // equal.
 //   delta  in (0, 1)
 // For kConcentrated, kDeltaShare of delta is set aside for the terms in d1 and the same share for
-// the cap. If they need more, the rest is taken from d0. The inequality is verified before a
+// the cap. If they need more, the rest is taken from d0. kGoodEvent sets kConcentrationShare aside. The inequality is verified before a
 // guarantee is returned. Without deviations this is AccountFor(rounds, delta, accountant). Throws
 // std::invalid_argument as AccountFor does, for bounds out of range and for an accountant that does
 // not state guarantees.

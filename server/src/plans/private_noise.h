@@ -41,7 +41,7 @@
 //     no data. Except with a probability of 2 p, it takes neither of two neighbours' updates above
 //     T, so neither is refused, and lemma 4 applies. Refusals of other devices do not depend on
 //     this device's data. ComposeReleases() charges 2 p for each round to delta (guarantee.h, lemma
-//     10).
+//     11).
 // What the limit admits: sqrt(T) is about n sqrt(d) = 2 C z sqrt(d), far above C. So in this mode a
 // device that cheats by leaving its noise out can send an update of that norm.
 //

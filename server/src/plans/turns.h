@@ -65,7 +65,7 @@
 //     in w. A device that joins begins at 0; one that is enrolled again, or gets another key, keeps
 //     its sum. The number of devices occurs nowhere.
 //   Lemma 10 (limits). M must be fixed before the first turn that counts towards it, and with it
-//     the number n of encoded coordinates (guarantee.h, lemma 11): n grows by D B with each turn. A
+//     the number n of encoded coordinates (guarantee.h, lemma 12): n grows by D B with each turn. A
 //     limit over several jobs is fixed for the pair, LifeLimit().
 //   Lemma 11 (zero-out). Let d in world 2 send zeros wherever it is asked. Then 2 C_t becomes C_t,
 //     and mu is half of the other. It is not the world without d: there other devices are asked.

@@ -79,14 +79,14 @@ TEST(CalibrationTest, NoiseNeverRisesWithTheTarget) {
   }
 }
 
-TEST(CalibrationTest, InvertsTheAccountWhereTheWorstCaseBoundIsStated) {
+TEST(CalibrationTest, InvertsTheAccountWhereTheGoodEventIsStated) {
   Plan plan = MnistPlan(Sampling::kUniform);
   plan.devices = plan.cohort = plan.planned_reports = 3;
   double last = kInf;
   for (const double target : {60.0, 150.0, 300.0}) {
     plan.noise_sigma = Calibrate(plan, target);
     const Statement statement = Account(plan, plan.rounds);
-    EXPECT_EQ(statement.terms[0].terms, EncoderTerms::kWorstCase);
+    EXPECT_EQ(statement.terms[0].terms, EncoderTerms::kGoodEvent);
     EXPECT_LE(statement.epsilon(), target);
     EXPECT_NEAR(statement.epsilon(), target, 1e-6 * target);
     EXPECT_LT(plan.noise_sigma, last);

@@ -47,9 +47,10 @@ TEST_F(SqliteStoreTest, ATrustedServerHasNoEpsilonInTheLedger) {
     ASSERT_TRUE(RunOneRound(store, WithoutReports()).released);
     const LedgerEntry entry = store.Ledger().at(0);
     EXPECT_EQ(entry.plan.private_noise_multiplier, 0.0);
-    ASSERT_EQ(entry.claims.size(), 2u);
+    ASSERT_EQ(entry.claims.size(), 3u);
     EXPECT_EQ(entry.claims[0].adversary, privacy::Adversary::kPublic);
     EXPECT_EQ(entry.claims[1].adversary, privacy::Adversary::kNetwork);
+    EXPECT_EQ(entry.claims[2].adversary, privacy::Adversary::kWatcher);
   }
   EXPECT_EQ(Database(path_).Integer("SELECT count(*) FROM claims WHERE adversary = 'server'"), 0);
 }
