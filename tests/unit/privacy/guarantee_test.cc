@@ -1,6 +1,7 @@
 // The guarantee of real releases: the price of the certificate and the cap.
 #include "accounting/guarantee.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <stdexcept>
