@@ -28,7 +28,7 @@ struct Participation {
 };
 
 // Bin(rounds, rate), rate in (0, 1), by the ratios of its terms from the mode outwards.
-Participation Binomial(double rounds, double rate, double delta) {
+Participation DrawnOf(double rounds, double rate, double delta) {
   const double odds = rate / (1 - rate);
   const double mode = std::min(std::floor((rounds + 1) * rate), rounds);
   const double least = kRestShare * delta;
@@ -66,15 +66,15 @@ Participation Binomial(double rounds, double rate, double delta) {
 }
 
 // The rounds as lemma 2 counts them.
-struct Counted {
+struct DrawnRounds {
   double unsampled = 0.0;  // the sum of 1 / z^2
   double inverse = 0.0;    // 1 / z^2 of a sampled round, the largest
   double rate = 0.0;       // the largest
   double rounds = 0.0;     // sampled
 };
 
-Counted CountedOf(const std::vector<GaussianRounds>& rounds) {
-  Counted all;
+DrawnRounds DrawnRoundsOf(const std::vector<GaussianRounds>& rounds) {
+  DrawnRounds all;
   for (const GaussianRounds& r : rounds) {
     if (r.rounds == 0) continue;
     const double inverse = 1 / (r.noise_multiplier * r.noise_multiplier);
@@ -93,9 +93,9 @@ Counted CountedOf(const std::vector<GaussianRounds>& rounds) {
 // delta at epsilon by lemma 5, rounded up.
 class MeanDelta {
  public:
-  MeanDelta(const Counted& all, double delta) {
+  MeanDelta(const DrawnRounds& all, double delta) {
     if (all.rounds > 0 && all.rate > 0) {
-      participation_ = Binomial(all.rounds, all.rate, delta);
+      participation_ = DrawnOf(all.rounds, all.rate, delta);
     } else {
       participation_.classes = {{0.0, 1.0}};
     }
@@ -136,7 +136,7 @@ class MeanDelta {
 };
 
 // Lemma 4, raised by kArithmeticMargin.
-RdpCurve CurveOf(const std::vector<GaussianRounds>& rounds) {
+RdpCurve DrawnCurve(const std::vector<GaussianRounds>& rounds) {
   return [rounds = Canonical(rounds)](double order) {
     double total = 0.0;
     for (const GaussianRounds& r : rounds) {
@@ -150,7 +150,7 @@ RdpCurve CurveOf(const std::vector<GaussianRounds>& rounds) {
   };
 }
 
-AccountedEpsilon Named(const char* winner, double epsilon, double order) {
+AccountedEpsilon BoundBy(const char* winner, double epsilon, double order) {
   AccountedEpsilon result;
   result.winner = winner;
   result.epsilon = epsilon;
@@ -161,31 +161,31 @@ AccountedEpsilon Named(const char* winner, double epsilon, double order) {
 }  // namespace
 
 EpsilonAt ComposeKnownDraws(const std::vector<GaussianRounds>& rounds, double delta) {
-  const RdpCurve curve = CurveOf(rounds);
+  const RdpCurve curve = DrawnCurve(rounds);
   const double mu = UnsampledMu(rounds);
-  const Counted counted = CountedOf(rounds);
-  if (!(mu < kInfinity)) return [](double) { return Named("gaussian", kInfinity, 0); };
+  const DrawnRounds counted = DrawnRoundsOf(rounds);
+  if (!(mu < kInfinity)) return [](double) { return BoundBy("gaussian", kInfinity, 0); };
   const bool has_mean = counted.rounds <= kMostRounds;
-  const MeanDelta mean(has_mean ? counted : Counted(), delta);
+  const MeanDelta mean(has_mean ? counted : DrawnRounds(), delta);
   return [=](double at) {
-    AccountedEpsilon best = Named("gaussian", GdpEpsilon(mu, at), 0);
+    AccountedEpsilon best = BoundBy("gaussian", GdpEpsilon(mu, at), 0);
     const ConvertedEpsilon renyi = EpsilonOfCurve(curve, at);
-    if (renyi.Guarantee() < best.epsilon) best = Named("rdp", renyi.Guarantee(), renyi.order);
+    if (renyi.Guarantee() < best.epsilon) best = BoundBy("rdp", renyi.Guarantee(), renyi.order);
     const double exact = has_mean ? mean.Epsilon(at) : kInfinity;
-    if (exact <= best.epsilon) best = Named("known-draws", exact, 0);
+    if (exact <= best.epsilon) best = BoundBy("known-draws", exact, 0);
     return best;
   };
 }
 
 EpsilonAt ComposeKnownDrawsAtOrder(const std::vector<GaussianRounds>& rounds, double order) {
-  const RdpCurve curve = CurveOf(rounds);
+  const RdpCurve curve = DrawnCurve(rounds);
   return [=](double delta) {
-    return Named("rdp-filter", EpsilonOfCurveAtOrders(curve, delta, {order}).Guarantee(), order);
+    return BoundBy("rdp-filter", EpsilonOfCurveAtOrders(curve, delta, {order}).Guarantee(), order);
   };
 }
 
 double BestKnownDrawsOrder(const std::vector<GaussianRounds>& rounds, double delta) {
-  return EpsilonOfCurve(CurveOf(rounds), delta).order;
+  return EpsilonOfCurve(DrawnCurve(rounds), delta).order;
 }
 
 }  // namespace sotto::privacy

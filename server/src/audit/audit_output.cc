@@ -71,14 +71,15 @@ std::string DescribeAudit(const EpsilonAudit& audit) {
       "{}{}, {} adjacency, {}\n"
       "  noise multiplier {:.4g}, measured {:.4g}{}; the canary moves the sum by {:.4g} of the "
       "sensitivity\n"
-      "  {:>8}  {:>15}  {:>17}\n",
+      "  {:>8}  {:>15}  {:>17}  {:>17}\n",
       NameOf(audit), scope, privacy::Name(audit.claim.adjacency),
       Counted(plan.colluders, "colluder"), ClaimedNoise(audit), audit.noise_multiplier,
       IsOneUpdate(audit) ? " with the quantizer's" : "", audit.shift, "delta", "claimed at most",
-      "measured at least");
+      "reachable at most", "measured at least");
   for (const EpsilonTest& test : audit.tests) {
-    text += fmt::format("  {:>8}  {:>15}  {:>17}{}\n", privacy::DeltaText(test.measured.delta),
-                        privacy::EpsilonText(test.claimed),
+    text += fmt::format("  {:>8}  {:>15}  {:>17}  {:>17}{}\n",
+                        privacy::DeltaText(test.measured.delta),
+                        privacy::EpsilonText(test.claimed), privacy::EpsilonText(test.reachable),
                         privacy::LowerBoundText(test.measured.epsilon_lower),
                         test.is_violated() ? "  VIOLATED" : "");
   }
@@ -126,6 +127,7 @@ Json TestToJson(const EpsilonTest& test) {
   const TellingEvent& event = test.measured.event;
   return {{"delta", test.measured.delta},
           {"claimed_epsilon", FigureToJson(test.claimed)},
+          {"reachable_epsilon", FigureToJson(test.reachable)},
           {"epsilon_lower", test.measured.epsilon_lower},
           {"violated", test.is_violated()},
           {"threshold", event.threshold},

@@ -126,7 +126,22 @@ class Canary {
                          device.Upload(kCanary, task, *config_.codec, attempt);
       counts->refused += taken ? 0 : 1;
     }
-    return attempt.Close();
+    PartialSum seen = attempt.Close();
+    if (config_.plan.sampling == privacy::Sampling::kUniform) AddOthers(cohort, task, &seen);
+    return seen;
+  }
+
+  // The updates of all but the canary, at the far corner.
+  void AddOthers(const std::vector<uint32_t>& cohort, const TrainTask& task,
+                 PartialSum* seen) const {
+    const bool has_canary = !cohort.empty() && cohort.front() == kCanary;
+    const auto others = static_cast<double>(cohort.size() - (has_canary ? 1 : 0));
+    const double length =
+        others * static_cast<double>(task.training.clip_l2) / config_.codec->make(task)->SumUnit();
+    for (size_t j = 0; j < config_.model->parameters; ++j) {
+      seen->sums[j] -= std::llround(
+          length * static_cast<double>(CanaryDirection(j, config_.model->parameters)));
+    }
   }
 
   // The part along the canary's direction of the model's coordinates.

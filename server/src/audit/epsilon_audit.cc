@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "accounting/accountant.h"
 #include "accounting/figures.h"
 #include "base/mean_deviation.h"
 #include "plans/statement.h"
@@ -28,20 +29,30 @@ privacy::Claim ClaimAt(privacy::Plan plan, CanaryView view, double delta) {
   return *claim;
 }
 
+// A uniform cohort at the far corner is, to the adversary, a Poisson round of the same rate whose
+// canary moves the sum by all of the sensitivity: N(0, z^2) without it and at -v, and a mixture with
+// N(1, z^2) at +v.
+double Reachable(const privacy::Plan& plan, double delta) {
+  privacy::Sampling sampling = privacy::Accounted(plan.sampling);
+  if (sampling == privacy::Sampling::kUniform) sampling = privacy::Sampling::kPoisson;
+  std::vector<privacy::GaussianRounds> rounds;
+  for (int64_t t = 0; t < plan.rounds; ++t) {
+    rounds.push_back({sampling, plan.NoiseMultiplier(t), plan.SamplingRate(), 1});
+  }
+  return privacy::AccountFor(rounds, delta).epsilon;
+}
+
 // Solves for the shift s of a release that holds the canary, drawn with probability q in each of T
 // rounds, and for the deviation z of a round's noise, by moments:
-//   mean(with) - mean(without) = T q s,
-//   variance(with) = T (z^2 + q (1 - q) c^2), c the canary's update: s/2 under replace-one, else s.
+//   mean(with) - mean(without) = T q s,   variance(with) = T (z^2 + q (1 - q) s^2).
 void Estimate(const CanaryReleases& releases, CanaryView view, EpsilonAudit* audit) {
   const bool is_update = view == CanaryView::kOneUpdate;
   const double q = is_update ? 1 : audit->plan.SamplingRate();
   const auto rounds = is_update ? 1.0 : static_cast<double>(audit->plan.rounds);
   audit->shift =
       (MeanDeviationOf(releases.with).mean - MeanDeviationOf(releases.without).mean) / (rounds * q);
-  const bool is_replaced = audit->claim.adjacency == privacy::Adjacency::kReplaceOne;
-  const double own = is_replaced ? audit->shift / 2 : audit->shift;
-  const double variance =
-      std::pow(MeanDeviationOf(releases.with).deviation, 2) / rounds - q * (1 - q) * own * own;
+  const double variance = std::pow(MeanDeviationOf(releases.with).deviation, 2) / rounds -
+                          q * (1 - q) * audit->shift * audit->shift;
   audit->noise_multiplier = std::sqrt(std::max(variance, 0.0));
 }
 
@@ -107,7 +118,10 @@ EpsilonAudit AuditEpsilon(const JobConfig& config, CanaryView view, const AskedP
   for (const MeasuredEpsilon& measured :
        MeasureEpsilon({releases.with.data(), releases.with.size()},
                       {releases.without.data(), releases.without.size()}, deltas, options.error)) {
-    audit.tests.push_back({measured, ClaimAt(config.plan, view, measured.delta).epsilon});
+    const double claimed = ClaimAt(config.plan, view, measured.delta).epsilon;
+    const double reachable =
+        view == CanaryView::kReleases ? Reachable(config.plan, measured.delta) : claimed;
+    audit.tests.push_back({measured, claimed, std::min(reachable, claimed)});
   }
   Estimate(releases, view, &audit);
   if (view == CanaryView::kReleases) CheckPlan(asked, &audit);

@@ -57,6 +57,20 @@ TEST(EpsilonAudit, FindsNothingWrongWithTheProduct) {
   }
 }
 
+// At the far corner one round of a uniform cohort tells what the claim says, as a Poisson round does.
+TEST(EpsilonAudit, SaysHowNearToTheClaimItCanCome) {
+  for (const AuditedSampling& sampling : SamplingsOf("all")) {
+    const EpsilonAudit audit = AuditOf(EpsilonAuditRequest(), sampling.name);
+    for (const EpsilonTest& test : audit.tests) {
+      EXPECT_LE(test.reachable, test.claimed);
+      EXPECT_GE(test.reachable, 0.98 * test.claimed - 0.01) << sampling.name;
+      EXPECT_LE(test.measured.epsilon_lower, test.reachable) << sampling.name;
+    }
+    EXPECT_GT(audit.tests[2].measured.epsilon_lower, 0.25 * audit.tests[2].reachable)
+        << sampling.name;
+  }
+}
+
 TEST(EpsilonAudit, FindsNothingWrongOverRoundsWithACodecOfFloatsOrABit) {
   EpsilonAuditRequest request;
   request.job.plan.rounds = 3;
