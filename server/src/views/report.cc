@@ -163,12 +163,21 @@ std::string DescribeSchedule(const privacy::Plan& plan, int64_t rounds) {
                    plan.noise_sigma * last.noise_factor, plan.clip_l2 * last.clip_factor);
 }
 
+std::string DescribeOthers(const privacy::Statement& spent) {
+  std::string text;
+  for (const std::string& other : DescribeOtherClaims(spent.claims)) {
+    text += fmt::format("                 epsilon {}\n", other);
+  }
+  return text;
+}
+
 std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement& spent) {
   const privacy::Claim headline = spent.Headline();
   std::string text = fmt::format(
       "  privacy        epsilon {} at delta {}: what the released models tell about one {}\n",
       privacy::EpsilonText(headline.epsilon), privacy::DeltaText(headline.delta),
       privacy::Name(headline.unit));
+  text += DescribeOthers(spent);
   text += fmt::format("                 {} adjacency; {} sampling, {} of {}; {}; accountant {}\n",
                       privacy::Name(headline.adjacency), privacy::Name(spent.sampling), plan.cohort,
                       Counted(plan.devices, "device"), Counted(spent.rounds, "round"),
@@ -201,17 +210,9 @@ std::string DescribeTrust(const privacy::Plan& plan, const privacy::Statement& s
       privacy::Name(trust_mode), plan.PrivateNoiseSigma(), spent.private_noise_multiplier);
 }
 
-std::string DescribeOthers(const privacy::Statement& spent) {
-  std::string text;
-  for (const std::string& other : DescribeOtherClaims(spent.claims)) {
-    text += fmt::format("                 epsilon {}\n", other);
-  }
-  return text;
-}
-
 // The settings beside the noise on which the meaning of an epsilon depends.
 std::string DescribeLimits(const privacy::Plan& plan, const privacy::Statement& spent) {
-  return DescribeTrust(plan, spent) + DescribeOthers(spent) +
+  return DescribeTrust(plan, spent) +
          fmt::format("                 lengths of uploads tell more: they follow the updates{}\n",
                      plan.Trust() == privacy::TrustMode::kPrivateNoise
                          ? " and the devices' own noise"
@@ -225,8 +226,7 @@ std::string DescribeBaselineLimits(const JobConfig& job, const privacy::Statemen
              "                 floating-point noise has no certificate: to compare with, no "
              "guarantee\n"
              "                 trust mode {}\n",
-             job.codec->name, privacy::Name(spent.Headline().trust_mode)) +
-         DescribeOthers(spent);
+             job.codec->name, privacy::Name(spent.Headline().trust_mode));
 }
 
 std::string DescribeShares(const SimulationConfig& config, const SimulationResult& result) {
