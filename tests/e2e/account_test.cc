@@ -196,7 +196,9 @@ TEST(Account, ChargesAFleetForColludersAndTheCertificate) {
   EXPECT_EQ(fleet["colluders"], 2);
   EXPECT_LT(fleet["accounted_noise_multiplier"], 0.7);
   EXPECT_FALSE(ideal.contains("claims")) << "ideal rounds promise nothing to anybody";
-  ASSERT_EQ(fleet["claims"].size(), 2U);
+  EXPECT_GT(fleet["epsilon_network"], fleet["epsilon_watcher"]);
+  EXPECT_GT(fleet["epsilon_watcher"], fleet["epsilon"]);
+  ASSERT_EQ(fleet["claims"].size(), 3U);
   EXPECT_EQ(fleet["claims"][0]["epsilon"], fleet["epsilon"]);
   EXPECT_EQ(fleet["claims"][1]["epsilon"], fleet["epsilon_network"]);
   EXPECT_FALSE(ideal.contains("epsilon_lower")) << "no lower bound is known for uniform cohorts";

@@ -48,6 +48,9 @@ std::string FieldOf(const Json& claim) {
   if (claim["adversary"] == "network" && view == "releases-and-participants") {
     return "epsilon_network";
   }
+  if (claim["adversary"] == "watcher" && view == "releases-and-participants") {
+    return "epsilon_watcher";
+  }
   if (claim["adversary"] != "server") return "unknown";
   return view == "every-update" ? "epsilon_server" : "epsilon_server_update";
 }
@@ -57,8 +60,8 @@ TEST(Claims, CarryTheFiguresOfTheFieldsAndWhatTheyMean) {
   const Json noisy = SmallRun(
       "--seed 1 --trust-mode private-noise --private-noise-multiplier 0.5 --sampling poisson "
       "--noise-multiplier 1");
-  EXPECT_EQ(trusted["claims"].size(), 2U);
-  EXPECT_EQ(noisy["claims"].size(), 4U);
+  EXPECT_EQ(trusted["claims"].size(), 3U);
+  EXPECT_EQ(noisy["claims"].size(), 5U);
   for (const Json& json : {trusted, noisy}) {
     for (const Json& claim : json["claims"]) {
       EXPECT_EQ(claim["epsilon"], json.at(FieldOf(claim)));
