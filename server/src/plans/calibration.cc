@@ -315,7 +315,7 @@ FittedPlan WithCap(const Plan& plan, const std::function<double(const Plan&)>& n
   // A cap that suits a quick figure suits a full one, which is hardly ever larger.
   const auto epsilon = [&](Plan fitted_plan) {
     fitted_plan.accountant = plan.accountant.Quick();
-    return Account(fitted_plan, plan.rounds).epsilon();
+    return HeadlineEpsilon(fitted_plan, plan.rounds);
   };
   Plan next = with_cap_for(epsilon(fitted.plan));
   do {
@@ -337,7 +337,7 @@ double Calibrate(const Plan& plan, double target_epsilon, const std::vector<Spen
     Plan noisy = plan;
     noisy.noise_sigma = sigma;
     noisy.accountant = accountant;
-    return Account(noisy, noisy.rounds, before).epsilon();
+    return HeadlineEpsilon(noisy, noisy.rounds, before);
   };
   Plan noisy = plan;
   noisy.noise_sigma = unit;

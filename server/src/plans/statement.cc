@@ -11,12 +11,21 @@ namespace {
 
 int64_t CountRounds(const std::vector<SpentRounds>& jobs) {
   int64_t rounds = 0;
-  for (const SpentRounds& job : jobs) {
+  for (const SpentRounds& job : jobs) rounds += job.rounds;
+  return rounds;
+}
+
+Disclosure DisclosureOf(const Plan& plan, int64_t rounds_released,
+                        const std::vector<SpentRounds>& before) {
+  plan.Validate();
+  Require(rounds_released >= 0 && rounds_released <= plan.rounds, "rounds_released",
+          rounds_released, "in [0, rounds]");
+  for (const SpentRounds& job : before) {
     job.plan.Validate();
     Require(job.rounds >= 0, "earlier rounds", job.rounds, "at least 0");
-    rounds += job.rounds;
   }
-  return rounds;
+  return {plan, before, ComposeReleases(plan, rounds_released, before), rounds_released,
+          rounds_released};
 }
 
 }  // namespace
@@ -41,9 +50,7 @@ double Statement::numeric_error() const {
 
 Statement Account(const Plan& plan, int64_t rounds_released,
                   const std::vector<SpentRounds>& before) {
-  plan.Validate();
-  Require(rounds_released >= 0 && rounds_released <= plan.rounds, "rounds_released",
-          rounds_released, "in [0, rounds]");
+  const Disclosure disclosure = DisclosureOf(plan, rounds_released, before);
   Statement statement;
   statement.sampling = plan.sampling;
   statement.rounds = rounds_released;
@@ -53,14 +60,17 @@ Statement Account(const Plan& plan, int64_t rounds_released,
   statement.accounted_noise_multiplier = plan.AccountedNoiseMultiplier(last);
   statement.private_noise_multiplier = plan.private_noise_multiplier;
 
-  const Disclosure disclosure = {plan, before, ComposeReleases(plan, rounds_released, before),
-                                 rounds_released, rounds_released};
   for (const ClaimKind& kind : ClaimKinds()) {
     if (!kind.ExistsIn(plan)) continue;
     statement.terms.push_back(kind.guarantee(disclosure));
     statement.claims.push_back(MakeClaim(kind, disclosure, statement.terms.back()));
   }
   return statement;
+}
+
+double HeadlineEpsilon(const Plan& plan, int64_t rounds_released,
+                       const std::vector<SpentRounds>& before) {
+  return ClaimKinds().front().guarantee(DisclosureOf(plan, rounds_released, before)).epsilon;
 }
 
 void RestateUpdates(const Plan& plan, int64_t updates, const std::vector<SpentRounds>& before,

@@ -51,6 +51,10 @@ struct Statement {
 Statement Account(const Plan& plan, int64_t rounds_released,
                   const std::vector<SpentRounds>& before = {});
 
+// Account(...).epsilon() alone, for the trials of a search: the other claims take time, too.
+double HeadlineEpsilon(const Plan& plan, int64_t rounds_released,
+                       const std::vector<SpentRounds>& before = {});
+
 // Recomputes the claims that count updates, for another number of attempts. The server saw the
 // updates of attempts that released nothing, too.
 //   plan, before  the arguments from which Account() made the statement
