@@ -58,6 +58,11 @@ const Column kLast[] = {
        return EpsilonCell(row, privacy::Adversary::kNetwork,
                           privacy::View::kReleasesAndParticipants);
      }},
+    {"epsilon_watcher",
+     [](const RoundRow& row) {
+       return EpsilonCell(row, privacy::Adversary::kWatcher,
+                          privacy::View::kReleasesAndParticipants);
+     }},
     {"epsilon_server",
      [](const RoundRow& row) {
        return EpsilonCell(row, privacy::Adversary::kServer, privacy::View::kEveryUpdate);
