@@ -99,7 +99,8 @@ TEST(LiveFleetTest, DevicesJoinAndLeaveWhileTheJobGoesOn) {
   Stop(server);
   const std::string ledger = Sotto(site, {"account", "ledger", store});
   EXPECT_TRUE(Says(ledger, "2/3 ")) << ledger;
-  EXPECT_FALSE(Says(ledger, "2/4 ")) << "rounds of a larger fleet are charged as planned\n" << ledger;
+  EXPECT_FALSE(Says(ledger, "2/4 ")) << "rounds of a larger fleet are charged as planned\n"
+                                     << ledger;
   EXPECT_FALSE(Says(ledger, "rdp-filter")) << ledger;
 }
 

@@ -58,9 +58,9 @@ class Accountant {
   // plans/adaptivity.h. For rounds of continuous Gaussian noise only.
   static Accountant GaussianFilter(double order);
 
-  // The same accountant for an adversary that knows the draws of sampled rounds but cannot influence
-  // them: known_draws.h. A filter stays one at its order; any other accountant becomes the best one
-  // that known_draws.h has. Rounds without sampling are as before.
+  // The same accountant for an adversary that knows the draws of sampled rounds but cannot
+  // influence them: known_draws.h. A filter stays one at its order; any other accountant becomes
+  // the best one that known_draws.h has. Rounds without sampling are as before.
   Accountant WithKnownDraws() const;
 
   const char* name() const { return filter_order_ == 0 ? row_->name : "rdp-filter"; }

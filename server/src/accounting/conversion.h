@@ -103,11 +103,11 @@ EpsilonAt ComposeRdpClassic(const std::vector<GaussianRounds>& rounds, double de
 // fixed before the rounds. It is sound for rounds whose settings and number were chosen after
 // seeing the releases before them, as long as a limit on the result was fixed beforehand: the
 // adaptive sum of rho at one order bounds the divergence of all the rounds. The rho of a uniform
-// cohort is the smaller one of Theorem 27's (rdp.h) and that of the pair that dominates the cohort
-// (pair_rdp.h). The search for the best order is not sound there, and neither are privacy loss
-// distributions, whose composition needs settings that are fixed. Source: Feldman and Zrnic, "Individual Privacy Accounting via a Renyi
-// Filter" (2021), Section 3; Lecuyer, "Practical Privacy Filters and Odometers with Renyi
-// Differential Privacy" (2021), Section 3.
+// cohort is the smaller one of Theorem 27's (rdp.h) and the dominating pair's (pair_rdp.h). The
+// search for the best order is not sound there, and neither are privacy loss distributions, whose
+// composition needs settings that are fixed. Source: Feldman and Zrnic, "Individual Privacy
+// Accounting via a Renyi Filter" (2021), Section 3; Lecuyer, "Practical Privacy Filters and
+// Odometers with Renyi Differential Privacy" (2021), Section 3.
 EpsilonAt ComposeRdpAtOrder(const std::vector<GaussianRounds>& rounds, double order);
 
 // An order that is good for that accountant: the best one for these rounds, or nearly.

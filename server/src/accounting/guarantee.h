@@ -72,18 +72,18 @@ struct Deviations {
 //     real. The chain has epsilon e0 + 2 e1 and delta e^e1 d0 + (1 + e^(e0 + e1)) d1.
 //   The factor e^(e0 + e1) limits kConcentrated: for a large epsilon no delta covers it.
 //
-// kGoodEvent: the ratios concentrate as well, on an event outside of which lies no more than d1. The
-// factor e^(e0 + e1) is on the concentration alone, where a logarithm takes it, and none is on the
-// mass outside of the certificate. The price: nothing is amplified by sampling.
+// kGoodEvent: the ratios concentrate as well, on an event outside of which lies no more than d1.
+// The factor e^(e0 + e1) is on the concentration alone, where a logarithm takes it, and none is on
+// the mass outside of the certificate. The price: nothing is amplified by sampling.
 //   Lemma 5. Neighbouring sums differ by a vector s on the grid. Let the m honest noises of
 //     coordinate j share s_j: each moves by s_j / m, rounded down or up to the grid, such that the
 //     roundings add up to zero. Moving all noises is a one-to-one map: from the noises that give an
 //     output under one neighbour to the noises that give the same output under the other.
 //   Lemma 6. Let T' = T - (shift + h), and let "good" be the event that every noise lies within T'.
-//     The moved noises then lie within T. Let r be the sum of the log density ratios, real to ideal,
-//     of the noises within T. Let q bound Pr[r > e1] under the real and Pr[r < -e1] under the ideal
-//     noises. For a set S of outputs let A be the set of good noises with r <= e1 that give an output
-//     in S. Then
+//     The moved noises then lie within T. Let r be the sum of the log density ratios, real to
+//     ideal, of the noises within T. Let q bound Pr[r > e1] under the real and Pr[r < -e1] under
+//     the ideal noises. For a set S of outputs let A be the set of good noises with r <= e1 that
+//     give an output in S. Then
 //       Pr[S] <= Pr[not good] + q + Pr[A],         Pr[A] <= e^e1 ideal(A),
 //       ideal(A) <= e^e0 ideal(moved A) + d0,      ideal(moved A) <= q + e^e1 Pr'[S],
 //     the last one because the moved noises lie within T: all but q of them have r >= -e1. Hence
@@ -101,9 +101,9 @@ struct Deviations {
 //     the bound holds for the mixture. Draws above the cap add no more than their probability.
 //   Lemma 10. Let t be the larger one of tau and erfc((T - h) / sqrt 2), a bound on the ideal mass
 //     outside of T. Then q = e^-L holds for e1 = rho1 - n ln(1 - t) + 2 sqrt(rho1 L), rho1 =
-//     n eta^2 / 2. Proof: let r_i be the ratio of one noise, given those before it, and 0 outside of
-//     T; |r_i| <= eta. Under the ideal noise E e^(r_i) >= 1 - tau, and by Hoeffding's lemma it is at
-//     most e^(E r_i + eta^2 / 2). So E r_i >= ln(1 - t) - eta^2 / 2, and, by the same lemma,
+//     n eta^2 / 2. Proof: let r_i be the ratio of one noise, given those before it, and 0 outside
+//     of T; |r_i| <= eta. Under the ideal noise E e^(r_i) >= 1 - tau, and by Hoeffding's lemma it
+//     is at most e^(E r_i + eta^2 / 2). So E r_i >= ln(1 - t) - eta^2 / 2, and, by the same lemma,
 //     E e^(-u r_i) <= e^(u (eta^2 / 2 - ln(1 - t)) + u^2 eta^2 / 2) for u > 0. Markov's inequality
 //     at u = sqrt(L / rho1) bounds Pr[r < -e1]. Real noise is alike, with E e^(-r_i) >= 1 - t.
 //   Where n eta is smaller, e1 = n eta and q = 0.
@@ -159,10 +159,10 @@ double AttackerRight(double mu, const Deviations& deviations);  // lemma 15
 // equal.
 //   delta  in (0, 1)
 // For kConcentrated, kDeltaShare of delta is set aside for the terms in d1 and the same share for
-// the cap. If they need more, the rest is taken from d0. kGoodEvent sets kConcentrationShare aside. The inequality is verified before a
-// guarantee is returned. Without deviations this is AccountFor(rounds, delta, accountant). Throws
-// std::invalid_argument as AccountFor does, for bounds out of range and for an accountant that does
-// not state guarantees.
+// the cap. If they need more, the rest is taken from d0. kGoodEvent sets kConcentrationShare aside.
+// The inequality is verified before a guarantee is returned. Without deviations this is
+// AccountFor(rounds, delta, accountant). Throws std::invalid_argument as AccountFor does, for
+// bounds out of range and for an accountant that does not state guarantees.
 Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta,
                          const Deviations& deviations, Accountant accountant = Accountant());
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMostPanels = 8192.0;
 constexpr double kMostOrderTimesRate = 64.0;  // lemma 3
-constexpr double kPairReach = 14.0;  // in deviations, lemma 4
+constexpr double kPairReach = 14.0;           // in deviations, lemma 4
 
 struct Node {
   double place;  // in [0, 1]; the rule is symmetric about 0
@@ -57,8 +57,8 @@ double RdpReplacePair(double noise_multiplier, double rate, double order) {
   if (rate == 0) return 0;
   const double end = std::max(order, 2.0) + kPairReach * z;
   const double panels = std::ceil((end - 0.5) / std::min(z / 2, z * z / 2));
-  const bool is_within_reach =
-      rate < 1 && rate >= kMinPairRate && order * rate <= kMostOrderTimesRate && panels <= kMostPanels;
+  const bool is_within_reach = rate < 1 && rate >= kMinPairRate &&
+                               order * rate <= kMostOrderTimesRate && panels <= kMostPanels;
   if (!is_within_reach) return unsampled;
   const PairIntegrand integrand(z, rate, order);
   const double half = (end - 0.5) / (2 * panels);

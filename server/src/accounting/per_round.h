@@ -8,9 +8,9 @@
 //       delta(epsilon) = q delta_0(epsilon_0), epsilon = ln(1 + q (e^epsilon_0 - 1)),
 //     for (P, Q) of kPoisson, and no more than that for the pairs of kUniform. Source: Balle,
 //     Barthe, Gaboardi, "Privacy Amplification by Subsampling" (2018), Theorems 2, 8 and 11.
-//   Lemma 2. The other direction of kPoisson, (Q, P), has no larger delta. Proof: let g = e^epsilon,
-//     a = 1 - g (1 - q) and H_b the hockey-stick divergence of two Gaussians at a factor b. For
-//     a <= 0 the delta is 0. Otherwise it is a H_(q g / a). Here a <= q, and
+//   Lemma 2. The other direction of kPoisson, (Q, P), has no larger delta. Proof: let g =
+//     e^epsilon, a = 1 - g (1 - q) and H_b the hockey-stick divergence of two Gaussians at a factor
+//     b. For a <= 0 the delta is 0. Otherwise it is a H_(q g / a). Here a <= q, and
 //     q^2 g - (q + g - 1) a = (g - 1)^2 (1 - q) >= 0, so q g / a >= (q + g - 1) / q. H falls as its
 //     factor rises, and the delta of lemma 1 is q H_((q + g - 1) / q).
 //   Lemma 3. T rounds, each (epsilon_t, delta / T)-DP, are (sum of epsilon_t, delta)-DP. Source:
@@ -32,8 +32,8 @@ namespace sotto::privacy {
 // Throws std::invalid_argument for an argument out of range.
 double OneRoundEpsilon(const GaussianRounds& round, double delta);
 
-// The accountant "per-round", for "best" only: lemma 3 with equal shares of delta. It supports up to
-// 64 different settings, each with noise. Only few rounds, or very small rates, win by it.
+// The accountant "per-round", for "best" only: lemma 3 with equal shares of delta. It supports up
+// to 64 different settings, each with noise. Only few rounds, or very small rates, win by it.
 bool PerRoundSupports(const std::vector<GaussianRounds>& rounds, double delta);
 EpsilonAt ComposePerRound(const std::vector<GaussianRounds>& rounds, double delta, Effort effort);
 

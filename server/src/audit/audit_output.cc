@@ -77,11 +77,11 @@ std::string DescribeAudit(const EpsilonAudit& audit) {
       IsOneUpdate(audit) ? " with the quantizer's" : "", audit.shift, "delta", "claimed at most",
       "reachable at most", "measured at least");
   for (const EpsilonTest& test : audit.tests) {
-    text += fmt::format("  {:>8}  {:>15}  {:>17}  {:>17}{}\n",
-                        privacy::DeltaText(test.measured.delta),
-                        privacy::EpsilonText(test.claimed), privacy::EpsilonText(test.reachable),
-                        privacy::LowerBoundText(test.measured.epsilon_lower),
-                        test.is_violated() ? "  VIOLATED" : "");
+    text +=
+        fmt::format("  {:>8}  {:>15}  {:>17}  {:>17}{}\n", privacy::DeltaText(test.measured.delta),
+                    privacy::EpsilonText(test.claimed), privacy::EpsilonText(test.reachable),
+                    privacy::LowerBoundText(test.measured.epsilon_lower),
+                    test.is_violated() ? "  VIOLATED" : "");
   }
   return text;
 }

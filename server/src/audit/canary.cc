@@ -139,8 +139,8 @@ class Canary {
     const double length =
         others * static_cast<double>(task.training.clip_l2) / config_.codec->make(task)->SumUnit();
     for (size_t j = 0; j < config_.model->parameters; ++j) {
-      seen->sums[j] -= std::llround(
-          length * static_cast<double>(CanaryDirection(j, config_.model->parameters)));
+      seen->sums[j] -=
+          std::llround(length * static_cast<double>(CanaryDirection(j, config_.model->parameters)));
     }
   }
 

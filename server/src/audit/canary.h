@@ -8,10 +8,10 @@
 // So what keeps its update short is the encoder of the device, and what hides it is the noise. All
 // other devices report nothing: the server tops the noise up for them, and no data of theirs blur
 // what the canary does. In uniform cohorts the other devices stand at the far corner: the update -v
-// of each is added to the sum, without noise of its own beside the top-up. So a cohort without the
+// of each is added to the sum, without noise, which the top-up has. So a cohort without the
 // canary differs from one with it at +v by the whole sensitivity, and from one with it at -v by
-// nothing. That is the fleet that tells most: its delta in one round is the claim's. A release becomes one number, how far the model moved along the canary's
-// direction, summed over the rounds.
+// nothing. That is the fleet that tells most: its delta in one round is the claim's. A release
+// becomes one number, how far the model moved along the canary's direction, summed over the rounds.
 //
 // In trust mode private-noise the server is an adversary, too. It sees the canary's update decoded:
 // one number again, the update along the same direction. It is always there, as +v or as -v.

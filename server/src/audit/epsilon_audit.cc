@@ -30,8 +30,8 @@ privacy::Claim ClaimAt(privacy::Plan plan, CanaryView view, double delta) {
 }
 
 // A uniform cohort at the far corner is, to the adversary, a Poisson round of the same rate whose
-// canary moves the sum by all of the sensitivity: N(0, z^2) without it and at -v, and a mixture with
-// N(1, z^2) at +v.
+// canary moves the sum by all of the sensitivity: N(0, z^2) without it and at -v, and a mixture
+// with N(1, z^2) at +v.
 double Reachable(const privacy::Plan& plan, double delta) {
   privacy::Sampling sampling = privacy::Accounted(plan.sampling);
   if (sampling == privacy::Sampling::kUniform) sampling = privacy::Sampling::kPoisson;

@@ -37,9 +37,9 @@ struct EpsilonAuditOptions {
 struct EpsilonTest {
   MeasuredEpsilon measured;
   double claimed = 0;  // at the same delta: the job's upper bound
-  // The epsilon that no attack on this fleet and canary exceeds: how near to the claim a measurement
-  // can come. For several rounds of uniform cohorts it is below the claim, which covers both
-  // directions of every round at once; a fleet has one of them.
+  // The epsilon that no attack on this fleet and canary exceeds: how near to the claim a
+  // measurement can come. For several rounds of uniform cohorts it is below the claim, which covers
+  // both directions of every round at once; a fleet has one of them.
   double reachable = 0;
 
   bool is_violated() const { return measured.epsilon_lower > claimed; }

@@ -17,26 +17,27 @@
 //     distributions, nor for "best".
 //   Lemma 3. Rounds of continuous Gaussian noise that count every device, unsampled or with known
 //     draws: if the sum of 1 / z_i^2 never exceeds M^2, fixed beforehand, then all the rounds
-//     together are M-GDP, however they were chosen. Proof: let W be Brownian motion on [0, M^2] with
-//     drift 0 in one world and 1 in the other. The likelihood ratio of its path is a function of
-//     W(M^2), which is N(0, M^2) or N(M^2, M^2), so the pair of paths is M-GDP. A simulator that
+//     together are M-GDP, however they were chosen. Proof: let W be Brownian motion on [0, M^2]
+//     with drift 0 in one world and 1 in the other. The likelihood ratio of its path is a function
+//     of W(M^2), which is N(0, M^2) or N(M^2, M^2), so the pair of paths is M-GDP. A simulator that
 //     knows both data sets, but not the world, makes the releases from the path. It keeps a clock
-//     that starts at 0. From the releases before the i-th one it computes the mean m of that release
-//     in the first world and the difference d to the mean in the second one, in deviations of the
-//     noise; r = |d| is at most 1 / z_i. Let X be the increment of W while the clock advances by
-//     r^2. Given the past, X is N(0, r^2) or N(r^2, r^2). The simulator releases m + (X / r) d / r
-//     plus independent Gaussian noise orthogonal to d (without X if r = 0), which has the right
-//     distribution in either world. The clock never exceeds M^2. So the releases are a
+//     that starts at 0. From the releases before the i-th one it computes the mean m of that
+//     release in the first world and the difference d to the mean in the second one, in deviations
+//     of the noise; r = |d| is at most 1 / z_i. Let X be the increment of W while the clock
+//     advances by r^2. Given the past, X is N(0, r^2) or N(r^2, r^2). The simulator releases m + (X
+//     / r) d / r plus independent Gaussian noise orthogonal to d (without X if r = 0), which has
+//     the right distribution in either world. The clock never exceeds M^2. So the releases are a
 //     post-processing of the path. Nothing is lost to the choices, and no order has to be fixed.
 //   Remark. Lemma 3 does not hold for sampled rounds, nor for discrete noise: natural filters for
 //     other trade-off functions are false.
 //   Remark. If sampled rounds follow unsampled ones, the figure changes from lemma 3 to lemma 1.
 //     Before it is known whether they will, a limit promises twice delta (round/job_phases.h).
 // Hence the figure of several jobs is exact Gaussian DP while no round is sampled. Otherwise it is
-// that of RDP at one order: the best order of the first job's plan, which was fixed before any model
-// was released. It is a bound on its own if limits were fixed too: Assumption::kStopFixedBeforehand.
-// The same assumption stands with the figure of a part of a plan. A person who stops a job because
-// of its models claims the figure of all the rounds of the plan, which was fixed.
+// that of RDP at one order: the best order of the first job's plan, which was fixed before any
+// model was released. It is a bound on its own if limits were fixed too:
+// Assumption::kStopFixedBeforehand. The same assumption stands with the figure of a part of a plan.
+// A person who stops a job because of its models claims the figure of all the rounds of the plan,
+// which was fixed.
 //
 // Pure functions, safe from any thread. Part of sotto::server/plans.
 #pragma once

@@ -33,7 +33,7 @@ struct ClaimKind {
   const char* against;     // the words after an epsilon in text for people
   // The only trust mode in which the claim exists; absent: it exists in every mode.
   std::optional<TrustMode> only_in;
-  bool only_sampled;  // it exists only where the public does not know who takes part
+  bool only_sampled;    // it exists only where the public does not know who takes part
   bool counts_updates;  // its figure depends on Disclosure::updates
   Adjacency (*adjacency)(Sampling sampling);
   // In the order of the enumeration. MakeClaim() adapts them to jobs that close rounds early.

@@ -23,21 +23,22 @@
 //   Lemma 4. A uniform cohort of a fleet of N' >= N devices costs at most one of N, whatever the
 //     colluders choose. Let n honest encodings be in the cohort, of N' - c devices. Let m be the
 //     smaller of n and N - c. The plan's colluders can choose m: the round has no more noise, and a
-//     rate of m / (N - c). If n = m, that rate is at least n / (N' - c); otherwise it is 1. A larger
-//     rate and less noise never give more privacy (accounting/grouping.h). So the plan's dominating
-//     pair dominates the round's, and so does the plan's RDP curve at each order.
+//     rate of m / (N - c). If n = m, that rate is at least n / (N' - c); otherwise it is 1. A
+//     larger rate and less noise never give more privacy (accounting/grouping.h). So the plan's
+//     dominating pair dominates the round's, and so does the plan's RDP curve at each order.
 //   Lemma 5. Pairs that dominate each round, fixed beforehand, compose whoever chooses the rounds
-//     among what they dominate, after seeing the releases before (Zhu, Dong, Wang 2022, Theorem 10).
-//     RDP curves that bound each round compose likewise at every order at once. So rounds of fleets
-//     of at least N devices have the figure of the plan, by its own accountant and at its own delta,
-//     even if the fleet followed from the models.
-//   Lemma 6. The same holds for Poisson sampling while the fleet has at most N devices: q, noise and
-//     cap are the plan's, and fewer devices exceed the cap less often. Without sampling it always
-//     holds: N does not enter the figure.
+//     among what they dominate, after seeing the releases before (Zhu, Dong, Wang 2022, Theorem
+//     10). RDP curves that bound each round compose likewise at every order at once. So rounds of
+//     fleets of at least N devices have the figure of the plan, by its own accountant and at its
+//     own delta, even if the fleet followed from the models.
+//   Lemma 6. The same holds for Poisson sampling while the fleet has at most N devices: q, noise
+//     and cap are the plan's, and fewer devices exceed the cap less often. Without sampling it
+//     always holds: N does not enter the figure.
 //   Remark. A plan whose rounds are all charged as planned has the plan's own figure, any other one
 //     that of the filter, both at the same delta. Each bounds its case. Before it is known which
-//     case it will be, a set of outcomes has a part in either. So a budget of epsilon promises twice
-//     delta if the fleet may get smaller than planned (kPoisson: larger), or rounds may be added.
+//     case it will be, a set of outcomes has a part in either. So a budget of epsilon promises
+//     twice delta if the fleet may get smaller than planned (kPoisson: larger), or rounds may be
+//     added.
 //   Remark. The lemmas need changes that depend on released models and on nothing else of the
 //     devices' data. Who reported, and who was drawn, are the operator's to see and nobody else's:
 //     a change that follows from them is not covered (PRIVACY.md, "The operator").

@@ -32,9 +32,9 @@ std::string DescribeStrength(const privacy::Claim& claim, int decimals = privacy
 // if there are none.
 std::string DescribePairs(const privacy::Claim& claim, int decimals = privacy::kDecimals);
 
-// Every claim but the first, the headline, each as "15.6 against whoever only watches who uploads".
-// A claim at another delta, or under another adjacency, than the headline's names it. Epsilons are
-// rounded up.
+// Every claim but the first, the headline, each as "15.6 against an observer who only watches the
+// uploads". A claim at another delta, or under another adjacency, than the headline's names it.
+// Epsilons are rounded up.
 //   decimals  decimals of an epsilon, at most 4
 std::vector<std::string> DescribeOtherClaims(const std::vector<privacy::Claim>& claims,
                                              int decimals = privacy::kDecimals);

@@ -221,12 +221,12 @@ std::string DescribeLimits(const privacy::Plan& plan, const privacy::Statement& 
 
 std::string DescribeBaselineLimits(const JobConfig& job, const privacy::Statement& spent) {
   return fmt::format(
-             "                 baseline {}: gau-lrq's figures for this sigma, if the noise were "
-             "ideal;\n"
-             "                 floating-point noise has no certificate: to compare with, no "
-             "guarantee\n"
-             "                 trust mode {}\n",
-             job.codec->name, privacy::Name(spent.Headline().trust_mode));
+      "                 baseline {}: gau-lrq's figures for this sigma, if the noise were "
+      "ideal;\n"
+      "                 floating-point noise has no certificate: to compare with, no "
+      "guarantee\n"
+      "                 trust mode {}\n",
+      job.codec->name, privacy::Name(spent.Headline().trust_mode));
 }
 
 std::string DescribeShares(const SimulationConfig& config, const SimulationResult& result) {

@@ -101,11 +101,10 @@ TEST(AccountantTest, OneRoundHasItsClosedFormHoweverSmallTheRate) {
   struct Row {
     double z, q, delta, epsilon;
   };
-  for (const Row& row : {Row{1, 1e-6, 1e-12, 1.3148757522856484e-4},
-                         Row{1, 1e-5, 1e-10, 7.8582171818045838e-4},
-                         Row{1, 1e-10, 1e-17, 2.094704778099555e-8},
-                         Row{1.5, 0.01, 1e-9, 0.25664634297136858},
-                         Row{0.5, 0.05, 1e-5, 5.5168771865282073}}) {
+  for (const Row& row :
+       {Row{1, 1e-6, 1e-12, 1.3148757522856484e-4}, Row{1, 1e-5, 1e-10, 7.8582171818045838e-4},
+        Row{1, 1e-10, 1e-17, 2.094704778099555e-8}, Row{1.5, 0.01, 1e-9, 0.25664634297136858},
+        Row{0.5, 0.05, 1e-5, 5.5168771865282073}}) {
     for (const Sampling sampling : {Sampling::kUniform, Sampling::kPoisson}) {
       const AccountedEpsilon best = AccountFor(Of(sampling, row.z, row.q, 1), row.delta);
       EXPECT_STREQ(best.winner, "per-round");

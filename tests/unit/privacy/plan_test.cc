@@ -172,10 +172,9 @@ TEST(PlanTest, PublishedDeltaCoversEveryTermOfBothEpsilons) {
       const double encoder_delta = std::exp(terms.log_encoder_delta);
       EXPECT_GE(encoder_delta, n_tau);
       EXPECT_LE(std::exp(terms.encoder_epsilon) * terms.gaussian_delta +
-                    encoder_delta *
-                        (is_concentrated
-                             ? 1 + std::exp(terms.gaussian.epsilon + terms.encoder_epsilon)
-                             : 1),
+                    encoder_delta * (is_concentrated ? 1 + std::exp(terms.gaussian.epsilon +
+                                                                    terms.encoder_epsilon)
+                                                     : 1),
                 plan.delta);
       EXPECT_EQ(terms.epsilon, terms.gaussian.epsilon + 2 * terms.encoder_epsilon);
     }

@@ -57,7 +57,8 @@ TEST(EpsilonAudit, FindsNothingWrongWithTheProduct) {
   }
 }
 
-// At the far corner one round of a uniform cohort tells what the claim says, as a Poisson round does.
+// At the far corner one round of a uniform cohort tells what the claim says, as a Poisson round
+// does.
 TEST(EpsilonAudit, SaysHowNearToTheClaimItCanCome) {
   for (const AuditedSampling& sampling : SamplingsOf("all")) {
     const EpsilonAudit audit = AuditOf(EpsilonAuditRequest(), sampling.name);
