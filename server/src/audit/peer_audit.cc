@@ -215,7 +215,8 @@ void MeasurePublications(const PeerAuditOptions& options, const Draws& draws, Pe
   const Span<const double> with = {draws.with.data(), draws.with.size()};
   const Span<const double> without = {draws.without.data(), draws.without.size()};
   for (const MeasuredEpsilon& measured : MeasureEpsilon(with, without, deltas, options.error / 2)) {
-    const EpsilonTest test = {measured, privacy::ZcdpEpsilon(audit->statement.rho, measured.delta)};
+    const double claimed = privacy::ZcdpEpsilon(audit->statement.rho, measured.delta);
+    const EpsilonTest test = {measured, claimed, claimed};
     audit->tests.push_back(test);
     if (!test.is_violated()) continue;
     audit->violations.push_back(fmt::format(
