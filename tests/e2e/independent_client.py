@@ -29,6 +29,8 @@ from independent.link import ServerError
 RETRY_SECONDS = 1
 HOLD_MS = 5000  # for which the server may hold its answer; the link waits for 30 s
 TAKES_SALT = 128  # of the features in Hello
+KEEPS_TIME = 256  # the same: it keeps to report_ms
+FEATURES = TAKES_SALT + KEEPS_TIME
 
 
 class Refused(Exception):
@@ -62,6 +64,10 @@ class Round:
         self.task = task
         self.model = b""
         self.nonce = self.trained = self.salt = self.update = None
+        # When the update is announced, and when its training must have ended (4).
+        seconds = task["report_ms"] / 1000
+        self.report_at = time.monotonic() + seconds
+        self.train_until = time.monotonic() + 3 / 4 * seconds if seconds else math.inf
 
     def is_for(self, task):
         return all(self.task[name] == task[name] for name in ("job", "round", "attempt"))
@@ -70,7 +76,7 @@ class Round:
 class Device:
     """The loop of section 4 of the page."""
 
-    def __init__(self, name, secret, samples, allow_no_privacy=False, features=TAKES_SALT):
+    def __init__(self, name, secret, samples, allow_no_privacy=False, features=FEATURES):
         self.name, self.secret, self.samples = name, secret, samples
         self.features = features
         self.inputs = len(samples[0][0]) - 1
@@ -128,6 +134,7 @@ class Device:
         self.download(link)
         if not self.round.trained:
             self.train()
+        time.sleep(max(0, self.round.report_at - time.monotonic()))
         self.upload(link)
         self.round = None
         print(f"round {task['round']}: reported", flush=True)
@@ -135,13 +142,13 @@ class Device:
     def train(self):
         task, model = self.round.task, self.round.model
         self.round.nonce = os.urandom(16)
-        self.round.trained = training.train(model, self.samples, task)
+        self.round.trained = training.train(model, self.samples, task, self.round.train_until)
 
     def take_salt(self, salt):
         """Encodes the update, under one key: a second salt is refused."""
         if self.round.salt not in (None, salt):
             raise Refused("the server gave another salt")
-        if salt and not self.features:
+        if salt and not self.features & TAKES_SALT:
             raise Refused("the server gave a salt to a device that takes none")
         self.round.salt = salt
         if not self.round.update:
@@ -213,7 +220,7 @@ def parse_options():
                         help="seconds without a server before giving up; 0: never")
     parser.add_argument("--allow-no-privacy", action="store_true",
                         help="also take jobs without Gaussian dither")
-    parser.add_argument("--features", type=int, default=TAKES_SALT,
+    parser.add_argument("--features", type=int, default=FEATURES,
                         help="of Hello; 0: as devices before 0.2.0")
     options = parser.parse_args()
     if not options.check and not all((options.key, options.data, options.labels, options.samples)):

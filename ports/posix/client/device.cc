@@ -57,7 +57,8 @@ Device::Device(const ClientOptions& options, const ModelInfo& model, const Devic
       share_(std::move(share)),
       samples_(*share_.data, share_.view(), options.held_out),
       held_out_(MakeHeldOut(samples_.held_out_source())),
-      memory_(model, kMaxBatchSize, MaxChunkBytes(kMaxFrame), true, true),
+      memory_(model, kMaxBatchSize, MaxChunkBytes(kMaxFrame), true, true,
+              2 * model.parameters + kMaxPadding),  // nearly any update, and every fixed-length one
       records_(options.key),
       entropy_(options.seed ? std::optional<SeededEntropy>(key.secret) : std::nullopt),
       client_(MakeConfig(model), memory_.buffers()),

@@ -36,6 +36,9 @@ inline std::string Reason(Status status) {
       return "a sample could not be read";
     case Status::kNotFinite:
       return "a number is infinite or not a number";
+    case Status::kTooLate:
+      return "it was not finished at three quarters of the server's report time; ask the server's "
+             "operator for a later one";
     default:
       return std::string("an internal error, ") + StatusName(status);
   }

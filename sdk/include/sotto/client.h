@@ -22,6 +22,18 @@
 //      UpdateBegin, since its salt is part of the key.
 //   4. Upload. The update stays in memory until the server has acknowledged all of it. A resumed
 //      upload repeats the same bytes.
+//
+// Report time. The moment of an upload tells how long a training took, and so how many samples it
+// had. A server may name a report time with the task (Reply::report_ms), which it has chosen from
+// public figures. Step() then asks the caller to wait until that time before the upload: the board
+// may sleep, the link may stay or go, as it would at any time. But what the caller does with its
+// link must not depend on when this wait begins, since the data decide that. A training that is not
+// finished after three quarters of the time is given up before its next mini-batch, and its update
+// is zeros, with noise like any other. The last quarter is for the mini-batch under way, so a
+// device that gave up and one that did not announce their updates at the same time. What then still
+// depends on the data is how long the encoder works: with LocalRoundBuffers::encoded between the
+// server's answer and the first bytes, else between all of them.
+//
 // The caller owns the memory: two vectors of the model's size, a third one for tasks with momentum,
 // a fourth one for some gradient clips, and a workspace. Client::Check() tells before use whether
 // it suffices. Each Hello says what the device can do with it (Abilities); a server gives the
@@ -303,6 +315,9 @@ class Client {
   void WaitAsAsked(uint32_t asked_ms);
   void Wait(uint32_t ms);
   void EndRound();
+  uint64_t NowMs() const { return config_.port.now_ms(config_.port.context); }
+  void SetReportTime(uint32_t report_ms);
+  bool IsBeforeReport();
 
   ClientConfig config_;
   ClientBuffers buffers_;
@@ -325,6 +340,9 @@ class Client {
   size_t chunk_size_ = 0;  // the most bytes of the update in one message of this session
   uint8_t model_digest_[kSha256Size] = {};
   uint32_t downloaded_ = 0;  // bytes of the model
+  // By the port's clock; 0: the round has no report time.
+  uint64_t report_at_ms_ = 0;
+  uint64_t train_until_ms_ = 0;
   LocalRound round_;
 };
 

@@ -21,10 +21,11 @@
 // entropy.
 //
 // A training that fails gives an update of zeros, plus noise, and counts as clipped. It fails if it
-// diverges, if a feature is not finite, if a label is outside the model's classes, or if the sample
-// callback reports an error. All of these depend on the data, and a server may choose options that
-// make a training diverge, so a missing report would tell something about the data. failure() tells
-// the device's owner. The time of the training still depends on the data. A device without samples
+// diverges, if a feature is not finite, if a label is outside the model's classes, if the sample
+// callback reports an error, or if the caller gives it up, because it takes too long. All of these
+// depend on the data, and a server may choose options that make a training diverge, so a missing
+// report would tell something about the data. failure() tells the device's owner. The time of the
+// training still depends on the data: Client keeps to a report time. A device without samples
 // trains no step: its update of zeros (in fixed point what rounding to the format changes), plus
 // noise, is no failure and counts as not clipped.
 //
@@ -78,6 +79,10 @@ struct LocalRoundBuffers {
   Span<float> velocity = {};
   // The same for tasks with the gradient clip that ModelInfo::gradient_for names.
   Span<float> gradient = {};
+  // [any size] An encoded update that fits is encoded whole in the first Read() or Seek(), and the
+  // others copy it: so the pace of an upload does not depend on the data. The memory is in use from
+  // then to Wipe(). A longer update, or one without such memory, is encoded as it is read.
+  MutableByteSpan encoded = {};
 };
 
 class LocalRound {
@@ -104,6 +109,10 @@ class LocalRound {
   // Returns kOk; kWrongState before the update is made; kMalformed if the update has another salt
   // already, or none and is encoded.
   Status SetSalt(const Salt& salt);
+
+  // In place of a Step(): ends a training that takes too long. It has failed, with kTooLate, and an
+  // accuracy that is not yet counted is left out. Sets *done. Returns as Step().
+  Status GiveUpTraining(bool* done);
 
   // Writes the next bytes of the encoded update: as many as fit, or as there are. Under
   // Coding::kFloat32 out has at least 4 bytes, and whole numbers are written. The first Read() or
@@ -141,7 +150,8 @@ class LocalRound {
   // Mean training loss, and whether training was clipped: of the current round or the last one.
   float mean_loss() const { return trainer_.mean_loss(); }
   bool clipped() const { return failure_ != Status::kOk || trainer_.clipped(); }
-  // kOk, or why the training failed: the status of LocalTrainer::Step(). For the device's owner.
+  // kOk, or why the training failed: the status of LocalTrainer::Step(), or kTooLate. For the
+  // device's owner.
   Status failure() const { return failure_; }
   // Steps of the training so far.
   uint32_t steps() const { return trainer_.steps(); }
@@ -158,6 +168,7 @@ class LocalRound {
   PrivateNoise TakePrivateNoise();
   Status BeginEncoding();
   Status RequireEncoding();
+  Status EncodeAhead();
   bool is_float32() const { return task_->format.coding == Coding::kFloat32; }
 
   const TrainTask* task_ = nullptr;  // null: there is no round
@@ -174,6 +185,7 @@ class LocalRound {
   Salt salt_;
   uint32_t private_updates_ = 0;
   uint32_t position_ = 0;
+  ByteSpan encoded_;  // the whole update, in LocalRoundBuffers::encoded; empty: the encoder's
   LocalTrainer trainer_;
   UpdateEncoder encoder_;
 };

@@ -64,6 +64,7 @@ constexpr uint32_t kFeatureClipOfBatch = 1 << 4;   // with a gradient clip of ba
 constexpr uint32_t kFeatureClipOfSample = 1 << 5;  // with a gradient clip of samples
 constexpr uint32_t kFeatureClamping = 1 << 6;      // takes a TrainTask with NeedsClamping()
 constexpr uint32_t kFeatureSalt = 1 << 7;          // encodes under the salt of Reply::salt
+constexpr uint32_t kFeatureReportTime = 1 << 8;    // keeps to Reply::report_ms
 
 // What a device can do. It is the same in every round, drawn or not. A server gives a task only to
 // devices that have what it needs, and tells all others to wait.
@@ -117,6 +118,10 @@ struct Reply {
   TrainTask task;
   uint32_t max_frame = kDefaultMaxFrame;  // the server's limit, kMinMaxFrame to kMaxMaxFrame
   ByteSpan receipt;  // to be returned with Hello, at most kMaxReceiptSize; empty: none
+  // The report time: the device announces its update so many milliseconds after this reply came,
+  // not before, with zeros in place of a training that is not finished (client.h). 0: there is
+  // none, it announces the update as soon as there is one.
+  uint32_t report_ms = 0;
 
   // kModelChunk: little-endian float32 parameters, a multiple of 4 bytes and not empty, from the
   // offset asked for.

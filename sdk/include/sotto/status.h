@@ -25,10 +25,11 @@ enum class [[nodiscard]] Status : int8_t{
     kWouldBlock = -12,      // nothing went wrong; call again when the link can take or give bytes
     kLinkLost = -13,        // the link to the other side is gone
     kStoreFailed = -14,     // the port could not read or write its persistent memory
+    kTooLate = -15,         // the training was not finished when the round's report time came
 };
 
 // The number of statuses, kOk included; their values are 0, -1, ... -(kStatusCount - 1).
-constexpr int kStatusCount = 15;
+constexpr int kStatusCount = 16;
 
 // The enumerator's name, "kOk" for example; "unknown status" for a value outside the list.
 const char* StatusName(Status status);

@@ -34,6 +34,8 @@ const char* StatusName(Status status) {
       return "kLinkLost";
     case Status::kStoreFailed:
       return "kStoreFailed";
+    case Status::kTooLate:
+      return "kTooLate";
   }
   return "unknown status";
 }

@@ -23,7 +23,7 @@ uint32_t MostSamples(const LocalRoundBuffers& b) {
 
 // That the model and these buffers have.
 uint32_t FeaturesOf(const ModelInfo& model, const LocalRoundBuffers& b) {
-  uint32_t features = kFeatureSchedule | kFeatureClamping | kFeatureSalt;
+  uint32_t features = kFeatureSchedule | kFeatureClamping | kFeatureSalt | kFeatureReportTime;
   if (model.has_momentum && b.velocity.size() == model.parameters) features |= kFeatureMomentum;
   if (!model.has_gradient_options) return features;
   const bool has_gradient = b.gradient.size() == model.parameters;
@@ -78,6 +78,7 @@ void Client::EndRound() {
   state_ = resume_ = State::kHello;
   awaiting_reply_ = false;
   downloaded_ = 0;
+  report_at_ms_ = 0;
 }
 
 void Client::Wait(uint32_t ms) {
@@ -90,7 +91,7 @@ void Client::Wait(uint32_t ms) {
 bool Client::WasHeld() const {
   if (request_.kind != Request::Kind::kHello || config_.hold_ms == 0) return false;
   const uint32_t hold_ms = config_.hold_ms < kMostHoldMs ? config_.hold_ms : kMostHoldMs;
-  return config_.port.now_ms(config_.port.context) - asked_ms_ >= hold_ms - hold_ms / 4;
+  return NowMs() - asked_ms_ >= hold_ms - hold_ms / 4;
 }
 
 // After each answer that asks for patience: no server makes the device spin.
@@ -104,6 +105,23 @@ void Client::WaitAsAsked(uint32_t asked_ms) {
 void Client::Refuse() {
   is_refused_ = true;
   Wait(kRefusedWaitMs);
+}
+
+// Of a task that has just come.
+void Client::SetReportTime(uint32_t report_ms) {
+  if (report_ms == 0) return;
+  report_at_ms_ = NowMs() + report_ms;
+  train_until_ms_ = report_at_ms_ - report_ms / 4;
+}
+
+// Whether the update must not leave yet; wait_ms_ then says for how long. A caller that was away,
+// or woke early, may be told several times.
+bool Client::IsBeforeReport() {
+  if (state_ != State::kUploadBegin || report_at_ms_ == 0) return false;
+  const uint64_t now_ms = NowMs();
+  if (now_ms >= report_at_ms_) return false;
+  wait_ms_ = static_cast<uint32_t>(report_at_ms_ - now_ms);
+  return true;
 }
 
 void Client::OnLinkLost() {
@@ -120,7 +138,7 @@ Status Client::Step(Progress* progress) {
     *progress = Progress::kDone;
     return Status::kOk;
   }
-  if (wait_pending_) {
+  if (wait_pending_ || IsBeforeReport()) {
     wait_pending_ = false;
     *progress = Progress::kWait;
     return Status::kOk;
@@ -133,7 +151,7 @@ Status Client::Step(Progress* progress) {
     request_ = Request();
     status = PrepareRequest(&request_);
     awaiting_reply_ = status == Status::kOk;
-    if (awaiting_reply_) asked_ms_ = config_.port.now_ms(config_.port.context);
+    if (awaiting_reply_) asked_ms_ = NowMs();
     *progress = Progress::kSend;
   }
   if (status != Status::kOk) {
@@ -145,7 +163,9 @@ Status Client::Step(Progress* progress) {
 
 Status Client::StepTrain() {
   bool done = false;
-  if (Status s = round_.Step(&done); s != Status::kOk) return s;
+  const bool is_late = report_at_ms_ != 0 && NowMs() >= train_until_ms_;
+  const Status status = is_late ? round_.GiveUpTraining(&done) : round_.Step(&done);
+  if (status != Status::kOk) return status;
   if (!done) return Status::kOk;
   state_ = State::kUploadBegin;
   return ChargeUpdate();
@@ -327,6 +347,7 @@ Status Client::OnTask(const Reply& reply) {
   }
   task_ = task;
   has_sent_ = false;
+  SetReportTime(reply.report_ms);
   state_ = State::kDownload;
   return Status::kOk;
 }

@@ -27,6 +27,7 @@ void LocalRound::Wipe() {
   SecureWipe(drawn_, sizeof(drawn_));
   has_update_ = is_encoded_ = false;
   salt_ = {};
+  encoded_ = {};
 }
 
 UpdateIdentity LocalRound::Identity() const {
@@ -99,6 +100,17 @@ Status LocalRound::Step(bool* done) {
   return Status::kOk;
 }
 
+Status LocalRound::GiveUpTraining(bool* done) {
+  if (!trainer_.is_active()) return Status::kWrongState;
+  trainer_.Wipe();
+  failure_ = Status::kTooLate;
+  const bool counts = task_->accuracy_q20 != 0;
+  if (counts && evaluated_ < device_->held_out->samples.count) correct_ = kNoAccuracy;
+  *done = true;
+  MakeUpdate();
+  return Status::kOk;
+}
+
 // The update overwrites the trained model.
 void LocalRound::MakeUpdate() {
   const Span<const float> base = buffers_->base;
@@ -145,13 +157,30 @@ Status LocalRound::BeginEncoding() {
   ExtraCoordinates extras;
   if (clip_bit != 0) extras.Add(clipped() ? -clip_bit : clip_bit);
   if (task_->accuracy_q20 != 0) extras.Add(Accuracy());
-  return encoder_.Begin(round_key, task_->format, buffers_->update, task_->training.clip_l2,
-                        task_->quantizer_scale, extras, noise);
+  if (Status s = encoder_.Begin(round_key, task_->format, buffers_->update,
+                                task_->training.clip_l2, task_->quantizer_scale, extras, noise);
+      s != Status::kOk) {
+    return s;
+  }
+  return EncodeAhead();
+}
+
+// All of the update, if there is memory for it.
+Status LocalRound::EncodeAhead() {
+  const MutableByteSpan out = buffers_->encoded;
+  if (out.empty()) return Status::kOk;
+  size_t written = 0;
+  if (Status s = encoder_.Read(out, &written); s != Status::kOk) return s;
+  if (!encoder_.is_done()) return encoder_.Seek(0);
+  encoded_ = out.first(written);
+  return Status::kOk;
 }
 
 Status LocalRound::Seek(uint32_t offset) {
   if (Status s = RequireEncoding(); s != Status::kOk) return s;
-  if (!is_float32()) {
+  if (!encoded_.empty()) {
+    if (offset > encoded_.size()) return Status::kInvalidArgument;
+  } else if (!is_float32()) {
     if (Status s = encoder_.Seek(offset); s != Status::kOk) return s;
   } else if (offset % 4 != 0 || offset >= 4 * buffers_->update.size()) {
     return Status::kInvalidArgument;
@@ -162,7 +191,12 @@ Status LocalRound::Seek(uint32_t offset) {
 
 Status LocalRound::Read(MutableByteSpan out, size_t* written, bool* is_last) {
   if (Status s = RequireEncoding(); s != Status::kOk) return s;
-  if (!is_float32()) {
+  if (!encoded_.empty()) {
+    const size_t left = encoded_.size() - position_;
+    *written = left < out.size() ? left : out.size();
+    __builtin_memcpy(out.data(), encoded_.data() + position_, *written);
+    *is_last = *written == left;
+  } else if (!is_float32()) {
     if (Status s = encoder_.Read(out, written); s != Status::kOk) return s;
     *is_last = encoder_.is_done();
   } else {

@@ -147,6 +147,7 @@ bool ReplyFields(Way& way, Wire& wire, Ours& r) {
     TrainFields(way, m.train, r.task);
     way(m.train.max_frame, r.max_frame);
     way(m.train.receipt, r.receipt);
+    way(m.train.report_ms, r.report_ms);
   } else if (way.Is(wire, sotto_Reply_chunk_tag, r, Kind::kModelChunk)) {
     way(m.chunk.bytes, r.bytes);
   } else if (way.Is(wire, sotto_Reply_ack_tag, r, Kind::kAck)) {

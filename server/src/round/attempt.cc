@@ -74,6 +74,11 @@ uint32_t Attempt::CountUnable() const {
   return count;
 }
 
+bool Attempt::IsTimed() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return config_.process.report_after_ms > 0 && untimed_.empty();
+}
+
 bool Attempt::IsComplete() const {
   if (!config_.close_early()) return false;
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -27,12 +27,14 @@
 // All methods are safe from any thread at any time.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "aggregate/accumulator.h"
@@ -82,6 +84,11 @@ class Attempt {
   // wait, or that the device is not in the cohort.
   Reply Answer(uint32_t device, const Request& request);
 
+  // True if there is a report time and every drawn device that has said Hello keeps to it
+  // (kFeatureReportTime). Only then do the times of uploads, and a close at the last one, tell
+  // nothing about how long anybody trained.
+  bool IsTimed() const;
+
   // True if the configuration lets rounds close early, the attempt is open, every drawn device has
   // reported, had its update rejected or said that it lacks something, and at least
   // config.min_devices devices have checked in with this process. There is then no reason to wait
@@ -119,6 +126,7 @@ class Attempt {
   void Hear(uint32_t device, const Request& request);
   void CheckIn(uint32_t device);
   bool IsOfThisAttempt(const Request& request) const;
+  uint32_t ReportInMs() const;
   void Reject(Member& member);
   void BeginAnew(Member& member);
   void DrawSalt(uint32_t device, Member& member);
@@ -134,6 +142,7 @@ class Attempt {
   const std::vector<uint32_t> drawn_;
   const ByteSpan model_;
   const std::unique_ptr<const UpdateCodec> codec_;
+  const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
 
   mutable std::mutex mutex_;
   SharedDevices devices_;
@@ -146,6 +155,7 @@ class Attempt {
   std::vector<bool> is_heard_;       // by registry index; see Heard()
   // By their last Hello in this attempt, the devices that lack something, by registry index.
   std::map<uint32_t, Abilities> lacking_;
+  std::set<uint32_t> untimed_;  // the drawn devices that do not keep to a report time
   AttemptCounts counts_;
   const std::optional<Key> salts_;
   Accumulator sum_;  // has its own lock: updates are added without mutex_

@@ -119,6 +119,12 @@ void Attempt::Hear(uint32_t device, const Request& request) {
     } else {
       lacking_.erase(device);
     }
+    const bool is_timed = (request.abilities.features & kFeatureReportTime) != 0;
+    if (is_timed || IndexOfDrawn(device) == drawn_.size()) {
+      untimed_.erase(device);
+    } else {
+      untimed_.insert(device);
+    }
   }
   is_heard_[device] = lacking_.count(device) == 0;
   if (is_heard_[device]) CheckIn(device);
@@ -150,7 +156,17 @@ Reply Attempt::OnHello(uint32_t device, const Request& request) {
   Reply reply;
   reply.kind = Reply::Kind::kTrain;
   reply.task = task_;
+  reply.report_ms = ReportInMs();
   return reply;
+}
+
+// What is left until the report time, at least 1; 0: there is none.
+uint32_t Attempt::ReportInMs() const {
+  const uint32_t after_ms = config_.process.report_after_ms;
+  if (after_ms == 0) return 0;
+  const auto open = std::chrono::steady_clock::now() - opened_;
+  const auto open_ms = std::chrono::duration_cast<std::chrono::milliseconds>(open).count();
+  return open_ms < after_ms ? after_ms - static_cast<uint32_t>(open_ms) : 1;
 }
 
 Reply Attempt::OnGetModel(uint32_t device, const Request& request) {

@@ -373,6 +373,11 @@ LackCounts Job::Lacking() const {
   return attempt == nullptr ? LackCounts() : attempt->Lacking();
 }
 
+bool Job::IsTimed() const {
+  const std::shared_ptr<Attempt> attempt = CurrentAttempt();
+  return attempt != nullptr && attempt->IsTimed();
+}
+
 bool Job::IsComplete() const {
   const std::shared_ptr<Attempt> attempt = CurrentAttempt();
   return attempt != nullptr && attempt->IsComplete();

@@ -14,9 +14,9 @@
 // CloseRound() is CloseUploads() followed by FinishRound(). Processes that share an attempt merge
 // their parts between these two calls.
 //
-// Answer(), IsComplete(), Lacking() and phase() are safe from any thread at any time. All other
-// methods belong to the thread that opens and closes rounds. Other threads may call them only while
-// no round is being opened or closed.
+// Answer(), IsComplete(), IsTimed(), Lacking() and phase() are safe from any thread at any time.
+// All other methods belong to the thread that opens and closes rounds. Other threads may call them
+// only while no round is being opened or closed.
 #pragma once
 
 #include <cstdint>
@@ -105,6 +105,10 @@ class Job {
   // reported or had its update rejected, and enough devices have checked in. There is then no
   // reason to wait longer.
   bool IsComplete() const;
+
+  // Whether the open attempt's devices all keep to its report time: Attempt::IsTimed(). False
+  // between attempts. Safe from any thread.
+  bool IsTimed() const;
 
   // The devices heard so far in the open attempt that lack something that its task needs. None
   // between attempts. Safe from any thread.

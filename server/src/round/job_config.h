@@ -43,6 +43,10 @@ struct ProcessOptions {
   // computed as the plan has reports, and the sum takes those that are missing. For a server, whose
   // load devices can feel.
   bool constant_work = false;
+  // The report time of each attempt, milliseconds after its draw, which the devices of its cohort
+  // learn with their task: each trains, waits, and uploads then (sotto/client.h). It must follow
+  // from public figures alone. 0: there is none, and a device uploads when it has trained.
+  uint32_t report_after_ms = 0;
   // A release also computes UpdateFigures. The work does not depend on who reports.
   bool observes_updates = false;
 };

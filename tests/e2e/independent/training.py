@@ -4,6 +4,7 @@ import math
 import operator
 import random
 import struct
+import time
 
 CLASSES = 10
 
@@ -65,24 +66,29 @@ def as_floats(update, clip):
     return struct.pack(f"<{len(update)}f", *(x * factor for x in update))
 
 
-def train(model, samples, task):
+class TooLate(Exception):
+    """The training is not finished at its end (4)."""
+
+
+def train(model, samples, task, end=math.inf):
     """The update, in the model's layout (7): weights [outputs][inputs], then biases. Was it clipped?
 
-    A training that diverges gives zeros, and counts as clipped (6).
+    A training that diverges, or is not finished when time.monotonic() is `end`, gives zeros, and
+    counts as clipped (6).
     """
     params = struct.unpack(f"<{len(model) // 4}f", model)
     if not all(map(math.isfinite, params)):
         raise ValueError("the model has a parameter that is not finite")
     try:
-        update, was_clipped = descend(params, samples, task)
-    except OverflowError:
+        update, was_clipped = descend(params, samples, task, end)
+    except (OverflowError, TooLate):
         update = [math.nan]
     if all(map(math.isfinite, update)):
         return update, was_clipped
     return [0.0] * len(params), True
 
 
-def descend(params, samples, task):
+def descend(params, samples, task, end):
     """The update and whether it was clipped.
 
     With clipping 2 the encoder scales the update; here it is only compared.
@@ -94,6 +100,8 @@ def descend(params, samples, task):
     for _ in range(task["local_epochs"]):
         order = random.sample(samples, len(samples))
         for at in range(0, len(order), task["batch_size"]):
+            if time.monotonic() >= end:
+                raise TooLate
             slopes = gradient(rows, order[at:at + task["batch_size"]])
             shrink = -rate * task["weight_decay"]
             slopes = [add_scaled(row, slope, -rate) for row, slope in zip(rows, slopes)]

@@ -55,7 +55,10 @@ struct Bench {
     return {{base.data(), base.size()},
             {update.data(), update.size()},
             {scratch.data(), scratch.size()},
-            indices};
+            indices,
+            {},
+            {},
+            {ahead.data(), ahead.size()}};
   }
 
   // One round; the encoded update, read in pieces of `piece` bytes.
@@ -88,6 +91,7 @@ struct Bench {
   std::vector<float> update = std::vector<float>(Net::kParameters);
   std::vector<float> scratch;
   uint32_t indices[4] = {};
+  std::vector<uint8_t> ahead;  // memory for the encoded update
   float feature_scale = 0.3f;
   uint32_t label = 0;  // of the first class
   Status read_status = Status::kOk;
@@ -197,6 +201,75 @@ TEST(LocalRound, AnUpdateHasOneSaltWhateverTheServerSays) {
   const std::vector<int32_t> clipped = Clipped(round);
   for (size_t i = 0; i < noisy.size(); ++i) {
     EXPECT_LT(std::fabs(noisy[i] - clipped[i]), 6 * 0x1p20) << "noise of deviation 1";
+  }
+}
+
+// None, too little and enough.
+TEST(LocalRound, MemoryForTheEncodedUpdateDoesNotChangeItsBytes) {
+  for (const Coding coding : {Coding::kRange, Coding::kFixed, Coding::kFloat32}) {
+    std::vector<uint8_t> expected;
+    for (const size_t room : {0, 5, 4096}) {
+      Bench bench(kFloat);
+      bench.task.format.coding = coding;
+      bench.ahead.resize(room);
+      LocalRound round;
+      std::vector<uint8_t> encoded;
+      ASSERT_EQ(bench.Run(round, 12, &encoded), Status::kOk);
+      if (room == 0) expected = encoded;
+      EXPECT_EQ(encoded, expected) << room;
+      ASSERT_EQ(round.Seek(4), Status::kOk);
+      std::vector<uint8_t> again;
+      ASSERT_EQ(Bench::ReadAll(round, 8, &again), Status::kOk);
+      EXPECT_EQ(again, std::vector<uint8_t>(expected.begin() + 4, expected.end()));
+      const auto size = static_cast<uint32_t>(encoded.size());
+      EXPECT_EQ(round.Seek(size + 1), Status::kInvalidArgument);
+    }
+  }
+}
+
+// The update's memory may change once it is encoded: nothing is computed while it is sent.
+TEST(LocalRound, AnUpdateThatIsEncodedAheadIsNotReadAgain) {
+  Bench bench(kFloat);
+  LocalRound round;
+  std::vector<uint8_t> expected;
+  ASSERT_EQ(bench.Run(round, 12, &expected), Status::kOk);
+  Bench ahead(kFloat);
+  ahead.ahead.resize(4096);
+  LocalRound other;
+  std::vector<uint8_t> encoded;
+  ASSERT_EQ(ahead.Run(other, 12, &encoded), Status::kOk);
+  for (float& value : ahead.update) value = 9;
+  encoded.clear();
+  ASSERT_EQ(other.Seek(0), Status::kOk);
+  ASSERT_EQ(Bench::ReadAll(other, 12, &encoded), Status::kOk);
+  EXPECT_EQ(encoded, expected);
+}
+
+// Before each of its mini-batches.
+TEST(LocalRound, ATrainingThatIsGivenUpFailsAndSendsZeros) {
+  for (const uint32_t steps : {0, 1, 2}) {
+    Bench bench(kFloat);
+    bench.memory = bench.buffers();
+    LocalRound round;
+    bool done = false;
+    EXPECT_EQ(round.GiveUpTraining(&done), Status::kWrongState);
+    ASSERT_EQ(round.Begin(bench.task, bench.device, bench.memory), Status::kOk);
+    for (uint32_t i = 0; i < steps; ++i) ASSERT_EQ(round.Step(&done), Status::kOk);
+    ASSERT_FALSE(done);
+    ASSERT_EQ(round.GiveUpTraining(&done), Status::kOk);
+    EXPECT_TRUE(done);
+    EXPECT_EQ(round.failure(), Status::kTooLate);
+    EXPECT_EQ(round.steps(), steps);
+    EXPECT_TRUE(round.clipped());
+    EXPECT_EQ(bench.update, std::vector<float>(Net::kParameters, 0.0f));
+    std::vector<uint8_t> encoded;
+    ASSERT_EQ(Bench::ReadAll(round, 64, &encoded), Status::kOk);
+    std::vector<int32_t> noisy(Net::kParameters);
+    ASSERT_EQ(DecodeUpdate(RoundKey(bench, round), bench.task.format, View(encoded),
+                           {noisy.data(), noisy.size()}),
+              Status::kOk);
+    EXPECT_NE(noisy, std::vector<int32_t>(Net::kParameters, 0)) << "it has the noise";
+    EXPECT_EQ(round.GiveUpTraining(&done), Status::kWrongState) << "the training is over";
   }
 }
 

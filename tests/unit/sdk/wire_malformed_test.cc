@@ -164,6 +164,16 @@ TEST(Wire, ATaskWithoutAMomentumHasNone) {
   EXPECT_EQ(reply.task.training.momentum, 0.75f);
 }
 
+TEST(Wire, ATaskWithoutAReportTimeHasNone) {
+  const std::string train = "0a10000102030405060708090a0b0c0d0e0f20012801400168800a";
+  Reply reply;
+  reply.report_ms = 5;
+  ASSERT_EQ(DecodeReply(View(Wrapped(2, FromHex(train))), &reply), Status::kOk);
+  EXPECT_EQ(reply.report_ms, 0u);
+  ASSERT_EQ(DecodeReply(View(Wrapped(2, FromHex(train + "d801e0d403"))), &reply), Status::kOk);
+  EXPECT_EQ(reply.report_ms, 60000u);
+}
+
 // Of an older server; and one with a value of a later program is refused rather than misread.
 TEST(Wire, ATaskWithoutTrainingMethodsHasNoneAndUnknownOnesAreMalformed) {
   const std::string train = "0a10000102030405060708090a0b0c0d0e0f20012801400168800a";

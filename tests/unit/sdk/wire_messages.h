@@ -92,6 +92,7 @@ inline Reply TrainAtItsLimits() {
   r.task.clip_bit_q20 = 1 << 30;
   r.max_frame = kMaxMaxFrame;
   r.receipt = View(kReceipt);
+  r.report_ms = kMax32;
   return r;
 }
 
@@ -194,6 +195,7 @@ inline void ExpectEqual(const Reply& a, const Reply& b) {
   EXPECT_EQ(a.wait_ms, b.wait_ms);
   ExpectEqual(a.task, b.task);
   EXPECT_EQ(a.max_frame, b.max_frame);
+  EXPECT_EQ(a.report_ms, b.report_ms);
   EXPECT_TRUE(Equal(a.receipt, b.receipt));
   EXPECT_TRUE(Equal(a.bytes, b.bytes));
   EXPECT_EQ(a.offset, b.offset);

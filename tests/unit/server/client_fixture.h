@@ -2,12 +2,18 @@
 // it.
 #pragma once
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <memory>
+#include <vector>
 
 #include "unit/server/small_job.h"
 
 namespace sotto::server {
+
+inline bool Contains(const std::vector<uint32_t>& cohort, uint32_t device) {
+  return std::find(cohort.begin(), cohort.end(), device) != cohort.end();
+}
 
 struct ClientTest : testing::Test {
   explicit ClientTest(const JobConfig& config = SmallConfig()) : small(config) {

@@ -12,10 +12,6 @@
 namespace sotto::server {
 namespace {
 
-bool Contains(const std::vector<uint32_t>& cohort, uint32_t device) {
-  return std::find(cohort.begin(), cohort.end(), device) != cohort.end();
-}
-
 // One round in which device cohort[0] has faults. All other devices report as usual.
 struct FaultRun {
   std::vector<float> model;

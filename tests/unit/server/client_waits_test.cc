@@ -1,8 +1,10 @@
-// How long the SDK's client waits: until the next round, after an error or a refusal, and when its
-// server makes no progress.
+// How long the SDK's client waits: until the next round, after an error or a refusal, when its
+// server makes no progress, and for the report time.
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <memory>
 
+#include "unit/sdk/hex.h"
 #include "unit/server/client_fixture.h"
 
 namespace sotto::server {
@@ -168,6 +170,183 @@ TEST_F(HeldClientTest, AnAttemptThatItHasSentIsNotTrainedAgain) {
   ASSERT_EQ(device->client().OnReply(train), Status::kOk);
   EXPECT_EQ(device->client().state(), Client::State::kDownload);
 }
+
+// The same client; its server names a report time with each task.
+struct ReportTimeTest : HeldClientTest {
+  // The server's answer to the client's request.
+  Reply Answer(uint32_t report_ms = 4000) {
+    Reply reply = small.job.Answer(index, device->client().request());
+    if (reply.kind == Reply::Kind::kTrain) reply.report_ms = report_ms;
+    return reply;
+  }
+
+  // Exchanges messages until the model is there.
+  void Download() {
+    StepToRequest();
+    while (device->client().state() != Client::State::kTrain) {
+      ASSERT_EQ(device->client().OnReply(Answer()), Status::kOk);
+      if (device->client().state() != Client::State::kTrain) StepToRequest();
+    }
+  }
+
+  // Trains to the end; a mini-batch takes step_ms. What the client then wants.
+  Client::Progress Train(uint64_t step_ms) {
+    Client::Progress progress = Client::Progress::kAgain;
+    while (progress == Client::Progress::kAgain) {
+      EXPECT_EQ(device->client().Step(&progress), Status::kOk);
+      if (device->client().state() == Client::State::kTrain) now_ms += step_ms;
+    }
+    return progress;
+  }
+
+  // From the announcement of the update until the server has all of it.
+  void Upload() {
+    StepToRequest();
+    for (bool is_sent = false; !is_sent;) {
+      const Reply reply = Answer();
+      ASSERT_EQ(reply.kind, Reply::Kind::kAck);
+      ASSERT_EQ(device->client().OnReply(reply), Status::kOk);
+      is_sent = reply.complete;
+      if (!is_sent) StepToRequest();
+    }
+  }
+};
+
+TEST_F(ReportTimeTest, ADeviceSaysThatItKeepsToAReportTime) {
+  StepToRequest();
+  EXPECT_NE(device->client().request().abilities.features & kFeatureReportTime, 0u);
+}
+
+// However long the training took: 6 mini-batches of 1 or of 100 ms.
+TEST_F(ReportTimeTest, AnUpdateIsAnnouncedAtItsTimeAndNotBefore) {
+  for (const uint64_t step_ms : {1, 100}) {
+    device = std::make_unique<SmallDevice>(small.registry[index], index, *small.job.config().model);
+    device->config.port.now_ms = [](void*) { return now_ms; };
+    Download();
+    const uint64_t began_ms = now_ms;
+    ASSERT_EQ(Train(step_ms), Client::Progress::kWait);
+    EXPECT_EQ(device->client().state(), Client::State::kUploadBegin);
+    EXPECT_EQ(now_ms + device->client().wait_ms(), began_ms + 4000);
+    now_ms += device->client().wait_ms() - 1;
+    Client::Progress progress = Client::Progress::kAgain;
+    ASSERT_EQ(device->client().Step(&progress), Status::kOk);
+    ASSERT_EQ(progress, Client::Progress::kWait) << "woken a millisecond early";
+    EXPECT_EQ(device->client().wait_ms(), 1u);
+    now_ms += 1;
+    ASSERT_EQ(device->client().Step(&progress), Status::kOk);
+    ASSERT_EQ(progress, Client::Progress::kSend);
+    EXPECT_EQ(device->client().request().kind, Request::Kind::kUpdateBegin);
+    EXPECT_EQ(device->client().local_round().failure(), Status::kOk);
+  }
+}
+
+TEST_F(ReportTimeTest, ATrainingThatIsNotFinishedSendsZerosAtTheSameTime) {
+  Download();
+  const uint64_t began_ms = now_ms;
+  ASSERT_EQ(Train(1500), Client::Progress::kWait);
+  EXPECT_EQ(now_ms - began_ms, 3000u) << "three quarters, at the end of a mini-batch";
+  EXPECT_EQ(now_ms + device->client().wait_ms(), began_ms + 4000);
+  EXPECT_EQ(device->client().local_round().failure(), Status::kTooLate);
+  EXPECT_EQ(device->client().local_round().steps(), 2u);
+  EXPECT_TRUE(device->client().clipped()) << "as after every training that fails";
+  const ClientBuffers buffers = device->buffers();
+  for (const float value : buffers.update) ASSERT_EQ(value, 0.0f);
+  now_ms = began_ms + 4000;
+  Upload();
+  EXPECT_EQ(small.job.CloseRound().reported, 1u);
+}
+
+// The link may go while the device waits; the time stays that of the first task.
+TEST_F(ReportTimeTest, AResumedAttemptKeepsItsTime) {
+  Download();
+  const uint64_t began_ms = now_ms;
+  ASSERT_EQ(Train(1), Client::Progress::kWait);
+  const std::string nonce = ToHex(device->client().local_round().nonce());
+  device->client().OnLinkLost();
+  now_ms = began_ms + 3000;
+  StepToRequest();
+  ASSERT_EQ(device->client().request().kind, Request::Kind::kHello);
+  ASSERT_EQ(device->client().OnReply(Answer(9000)), Status::kOk);
+  Client::Progress progress = Client::Progress::kAgain;
+  ASSERT_EQ(device->client().Step(&progress), Status::kOk);
+  ASSERT_EQ(progress, Client::Progress::kWait);
+  EXPECT_EQ(device->client().wait_ms(), 1000u);
+  now_ms = began_ms + 4000;
+  StepToRequest();
+  EXPECT_EQ(ToHex(device->client().request().nonce), nonce);
+}
+
+// A task of the next round without a time has none left of this one.
+TEST_F(ReportTimeTest, WithoutAReportTimeItUploadsAtOnce) {
+  StepToRequest();
+  ASSERT_EQ(device->client().OnReply(Answer(1)), Status::kOk);
+  ++now_ms;
+  StepToRequest();
+  Reply given_up;
+  given_up.kind = Reply::Kind::kError;
+  given_up.final = true;
+  EXPECT_EQ(device->client().OnReply(given_up), Status::kPeerRefused);
+  StepToRequest();
+  ASSERT_EQ(device->client().OnReply(Answer(0)), Status::kOk);
+  StepToRequest();
+  while (device->client().state() == Client::State::kDownload) {
+    ASSERT_EQ(device->client().OnReply(Answer()), Status::kOk);
+    ASSERT_NE(Train(100000), Client::Progress::kWait);
+  }
+  EXPECT_EQ(device->client().request().kind, Request::Kind::kUpdateBegin);
+  EXPECT_EQ(device->client().local_round().failure(), Status::kOk);
+}
+
+// A job with a report time, by the server's own clock.
+struct TimedJobTest : ClientTest {
+  TimedJobTest() : ClientTest(Config(3600000)) {}
+
+  static JobConfig Config(uint32_t report_after_ms) {
+    JobConfig config = SmallConfig();
+    config.process.report_after_ms = report_after_ms;
+    return config;
+  }
+};
+
+TEST_F(TimedJobTest, ATaskHasTheTimeThatIsLeft) {
+  EXPECT_EQ(small.store.attempts.size(), 1u);
+  StepToRequest();
+  const Reply reply = small.job.Answer(index, device->client().request());
+  ASSERT_EQ(reply.kind, Reply::Kind::kTrain);
+  EXPECT_LE(reply.report_ms, 3600000u);
+  EXPECT_GT(reply.report_ms, 3000000u);
+}
+
+TEST(TimedJob, ATaskThatComesAfterTheReportTimeHasAMillisecond) {
+  SmallJob small(TimedJobTest::Config(1));
+  ASSERT_TRUE(small.job.OpenRound());
+  const uint32_t index = small.job.cohort()[0];
+  SmallDevice device(small.registry[index], index, *small.job.config().model);
+  Client::Progress progress = Client::Progress::kAgain;
+  ASSERT_EQ(device.client().Step(&progress), Status::kOk);
+  const uint64_t until_ms = posix::SystemPort().now_ms(nullptr) + 3;
+  while (posix::SystemPort().now_ms(nullptr) < until_ms) {
+  }
+  EXPECT_EQ(small.job.Answer(index, device.client().request()).report_ms, 1u);
+}
+
+// An old device takes part all the same, and uploads when it likes.
+TEST_F(TimedJobTest, AnOldDeviceInTheCohortIsSeen) {
+  EXPECT_TRUE(small.job.IsTimed()) << "nobody was heard";
+  StepToRequest();
+  Request hello = device->client().request();
+  hello.abilities.features &= ~kFeatureReportTime;
+  uint32_t other = 0;
+  while (Contains(small.job.cohort(), other)) ++other;
+  EXPECT_EQ(small.job.Answer(other, hello).kind, Reply::Kind::kWait);
+  EXPECT_TRUE(small.job.IsTimed()) << "it was not drawn";
+  EXPECT_EQ(small.job.Answer(index, hello).kind, Reply::Kind::kTrain);
+  EXPECT_FALSE(small.job.IsTimed());
+  EXPECT_EQ(small.job.Answer(index, device->client().request()).kind, Reply::Kind::kTrain);
+  EXPECT_TRUE(small.job.IsTimed()) << "its program was replaced";
+}
+
+TEST_F(ClientTest, WithoutAReportTimeNoAttemptIsTimed) { EXPECT_FALSE(small.job.IsTimed()); }
 
 }  // namespace
 }  // namespace sotto::server

@@ -19,8 +19,9 @@ class ClientMemory {
   //   chunk_size    the most bytes of an update in one message
   //   has_momentum  also a velocity, if the model trains with momentum: 4 bytes a parameter
   //   has_gradient  the same for both gradient clips
+  //   encoded_size  the longest update that is encoded whole before its upload; 0: none is
   ClientMemory(const ModelInfo& model, uint32_t batch_size, size_t chunk_size, bool has_momentum,
-               bool has_gradient)
+               bool has_gradient, size_t encoded_size = 0)
       : base_(model.parameters),
         update_(model.parameters),
         velocity_(has_momentum && model.has_momentum ? model.parameters : 0),
@@ -29,6 +30,7 @@ class ClientMemory {
         chunk_size_(chunk_size),
         shared_(std::max(scratch_floats_, (chunk_size + 3) / 4)),
         indices_(batch_size),
+        encoded_(encoded_size),
         words_(kMaxDitherBatch) {}
 
   ClientBuffers buffers() {
@@ -39,7 +41,8 @@ class ClientMemory {
              {shared_.data(), scratch_floats_},
              {indices_.data(), indices_.size()},
              {velocity_.data(), velocity_.size()},
-             {gradient_.data(), gradient_.size()}},
+             {gradient_.data(), gradient_.size()},
+             {encoded_.data(), encoded_.size()}},
             WriterTo(base),
             {bytes, chunk_size_},
             {words_.data(), words_.size()},
@@ -58,6 +61,7 @@ class ClientMemory {
   size_t chunk_size_;
   std::vector<float> shared_;  // training and messages use it in turn
   std::vector<uint32_t> indices_;
+  std::vector<uint8_t> encoded_;
   std::vector<uint64_t> words_;
 };
 
