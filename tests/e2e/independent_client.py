@@ -29,8 +29,7 @@ from independent.link import ServerError
 RETRY_SECONDS = 1
 HOLD_MS = 5000  # for which the server may hold its answer; the link waits for 30 s
 TAKES_SALT = 128  # of the features in Hello
-KEEPS_TIME = 256  # the same: it keeps to report_ms
-FEATURES = TAKES_SALT + KEEPS_TIME
+FEATURES = TAKES_SALT + 256 + 512  # it keeps to report_ms and length, too
 
 
 class Refused(Exception):
@@ -50,6 +49,7 @@ def check_task(task, allow_no_privacy):
             and all(1 <= count <= 65535 for count in counts)
             and 256 <= task["max_frame"] <= 65535
             and task["padding"] <= 4096
+            and task["length"] <= (0 if task["coding"] == 2 else 2**27)
             and task["clip_bit"] <= (0 if task["coding"] == 2 else 2**30))
     if not good:
         raise Refused("the task is out of its limits")
@@ -156,18 +156,35 @@ class Device:
 
     def encode(self):
         task, model = self.round.task, self.round.model
-        key = lrq.round_key(self.secret, self.name, task, self.round.nonce, self.round.salt)
         update, was_clipped = self.round.trained
+        self.round.update = self.encoded(update, was_clipped)
+        if task["length"] and len(self.round.update) > task["length"]:
+            update = [0.0] * len(update)
+            self.round.update = self.encoded(update, True)
+        self.released = training.moved(model, self.decoded(update))
+
+    def encoded(self, update, was_clipped):
+        """The update's bytes; they may exceed the task's length."""
+        task = self.round.task
         if task["coding"] == 2:
-            self.round.update = training.as_floats(update, task["clip_l2"])
-        else:
-            v = lrq.scaled(update, task)
-            if task["clip_bit"]:
-                v.append(-task["clip_bit"] if was_clipped else task["clip_bit"])
-            self.round.update = codes.encode(v, task, key)
-            noisy = codes.decode(self.round.update, len(v), task, key)
-            update = [x * task["quantizer_scale"] / 2**20 for x in noisy[:len(update)]]
-        self.released = training.moved(model, update)
+            return training.as_floats(update, task["clip_l2"])
+        v = lrq.scaled(update, task)
+        if task["clip_bit"]:
+            v.append(-task["clip_bit"] if was_clipped else task["clip_bit"])
+        return codes.encode(v, task, self.key())
+
+    def decoded(self, update):
+        """What the server adds for this update."""
+        task = self.round.task
+        if task["coding"] == 2:
+            return update
+        count = len(update) + (1 if task["clip_bit"] else 0)
+        noisy = codes.decode(self.round.update, count, task, self.key())
+        return [x * task["quantizer_scale"] / 2**20 for x in noisy[:len(update)]]
+
+    def key(self):
+        return lrq.round_key(self.secret, self.name, self.round.task, self.round.nonce,
+                             self.round.salt)
 
     def download(self, link):
         while len(self.round.model) < self.model_size:

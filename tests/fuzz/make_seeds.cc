@@ -174,6 +174,7 @@ std::vector<Reply> Replies() {
   replies[1].task.training.proximal = 0.1F;
   replies[1].receipt = kBytes;
   replies[1].report_ms = 60000;
+  replies[1].task.format.length = 128;
   replies[2].kind = Reply::Kind::kDone;
   replies[3].kind = Reply::Kind::kModelChunk;
   replies[3].bytes = kBytes;

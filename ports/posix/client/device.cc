@@ -282,7 +282,7 @@ void Device::FollowReply(Client::State before, const Reply& reply) {
     RememberRound();
   } else if (reply.kind == Reply::Kind::kAck) {
     reporter_.Acknowledged(reply.offset);
-    if (reply.complete) reporter_.Sent();
+    if (reply.complete) reporter_.Sent(client_.local_round());
   }
 }
 

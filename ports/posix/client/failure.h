@@ -36,6 +36,9 @@ inline std::string Reason(Status status) {
       return "a sample could not be read";
     case Status::kNotFinite:
       return "a number is infinite or not a number";
+    case Status::kBufferTooSmall:
+      return "the update is longer than the one length that all updates of the job have; this "
+             "happens by chance, and seldom";
     case Status::kTooLate:
       return "it was not finished at three quarters of the server's report time; ask the server's "
              "operator for a later one";

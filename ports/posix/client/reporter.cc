@@ -96,9 +96,7 @@ void Reporter::Trained(const LocalRound& round, uint32_t samples) {
       event::kTrained,
       WithRound({{"samples", samples}, {"steps", round.steps()}, {"seconds", SecondsOfPhase()}}));
   if (round.failure() != Status::kOk) {
-    const Failure failure = FailureOf(round.failure());
-    log_.Write(event::kTrainingFailed,
-               WithRound({{"reason", failure.reason}, {"code", failure.code}}));
+    WriteFailure(round.failure());
   } else {
     log_.End(event::kTrainingFailed);
   }
@@ -115,7 +113,15 @@ void Reporter::Acknowledged(uint64_t held) {
   totals_.bytes_sent += held > before ? held - before : 0;
 }
 
-void Reporter::Sent() {
+void Reporter::WriteFailure(Status status) {
+  const Failure failure = FailureOf(status);
+  log_.Write(event::kTrainingFailed,
+             WithRound({{"reason", failure.reason}, {"code", failure.code}}));
+}
+
+void Reporter::Sent(const LocalRound& round) {
+  // Trained() could not know it: the update was not encoded yet.
+  if (round.failure() == Status::kBufferTooSmall) WriteFailure(round.failure());
   ++totals_.rounds_sent;
   log_.Write(event::kSent, WithRound({{"bytes", bytes_of_round_}, {"seconds", SecondsOfPhase()}}));
 }

@@ -68,7 +68,7 @@ class Reporter : public LinkReporter {
   void Trained(const LocalRound& round, uint32_t samples);
   // The server holds so many bytes of the update.
   void Acknowledged(uint64_t held);
-  void Sent();
+  void Sent(const LocalRound& round);
   void RoundGivenUp(const Failure& failure);
   void NothingHeldOut(const std::string& reason);
 
@@ -78,6 +78,7 @@ class Reporter : public LinkReporter {
 
  private:
   EventFields WithRound(const EventFields& more) const;
+  void WriteFailure(Status status);
   Seconds SecondsOfPhase();
 
   Totals totals_;

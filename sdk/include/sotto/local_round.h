@@ -17,6 +17,14 @@
 // the key depends on it (keys.h), and on the salt if there is one. Decoding needs the device's
 // secret, its id, the task, nonce() and the salt.
 //
+// One length. If the task names a length (UpdateFormat::length), the update is encoded once to see
+// whether it fits, before a byte of it can be read. One that does not is forgotten, and an update
+// of zeros takes its place, which counts as a training that failed with kBufferTooSmall. It has the
+// same key, since the server knows the nonce by then; so each key still encodes what leaves the
+// device at most once. The noise that made the update too long is that of the zeros, too: all this
+// lies within one event, whose probability the plan has in its delta
+// (server/src/accounting/one_length.h).
+//
 // Private noise. The seed of the noise is drawn together with the nonce, in one call of the port's
 // entropy.
 //
@@ -118,8 +126,9 @@ class LocalRound {
   // Coding::kFloat32 out has at least 4 bytes, and whole numbers are written. The first Read() or
   // Seek() begins to encode the update, and so fixes its key.
   //   is_last  the encoded update ends with these bytes
-  // Returns kOk, kWrongState before the update is made, kCryptoFailed, or the statuses of
-  // UpdateEncoder::Begin() that do not depend on the data; after these the round is over.
+  // Returns kOk, kWrongState before the update is made, kCryptoFailed, kBufferTooSmall if
+  // zeros are longer than the task's length, too, or the statuses of UpdateEncoder::Begin() that do
+  // not depend on the data; after these the round is over.
   Status Read(MutableByteSpan out, size_t* written, bool* is_last);
 
   // The next Read() starts at byte `offset` and repeats the same bytes. Returns kOk,
@@ -150,8 +159,9 @@ class LocalRound {
   // Mean training loss, and whether training was clipped: of the current round or the last one.
   float mean_loss() const { return trainer_.mean_loss(); }
   bool clipped() const { return failure_ != Status::kOk || trainer_.clipped(); }
-  // kOk, or why the training failed: the status of LocalTrainer::Step(), or kTooLate. For the
-  // device's owner.
+  // kOk, or why the training failed: the status of LocalTrainer::Step(), kTooLate, or,
+  // from the first Read() on, kBufferTooSmall for an update that is longer than the task's length.
+  // For the device's owner.
   Status failure() const { return failure_; }
   // Steps of the training so far.
   uint32_t steps() const { return trainer_.steps(); }
@@ -167,6 +177,8 @@ class LocalRound {
   void MakeUpdate();
   PrivateNoise TakePrivateNoise();
   Status BeginEncoding();
+  Status BeginEncoder();
+  Status ReplaceByZeros();
   Status RequireEncoding();
   Status EncodeAhead();
   bool is_float32() const { return task_->format.coding == Coding::kFloat32; }

@@ -65,6 +65,7 @@ constexpr uint32_t kFeatureClipOfSample = 1 << 5;  // with a gradient clip of sa
 constexpr uint32_t kFeatureClamping = 1 << 6;      // takes a TrainTask with NeedsClamping()
 constexpr uint32_t kFeatureSalt = 1 << 7;          // encodes under the salt of Reply::salt
 constexpr uint32_t kFeatureReportTime = 1 << 8;    // keeps to Reply::report_ms
+constexpr uint32_t kFeatureOneLength = 1 << 9;     // takes a task with UpdateFormat::length
 
 // What a device can do. It is the same in every round, drawn or not. A server gives a task only to
 // devices that have what it needs, and tells all others to wait.

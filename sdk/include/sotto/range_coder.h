@@ -28,6 +28,12 @@ struct AdaptiveBit {
   // More observations do not slow the learning down any further.
   static constexpr uint16_t kMaxWeight = 1024;
 
+  // From here on an outcome moves the probability by 2^-32 at most.
+  void Freeze() {
+    weight = kMaxWeight;
+    shift = 31;
+  }
+
   // p += (bit - p) / 2^floor(log2(weight)), then the weight grows by one.
   void Update(bool bit) {
     p_one = bit ? p_one + (~p_one >> shift) : p_one - (p_one >> shift);

@@ -82,6 +82,10 @@ class UpdateEncoder {
   // Forgets the update and wipes the keys.
   void Wipe();
 
+  // Whether the update has at most the format's `length` bytes; true without one. Encodes it once
+  // and discards the bytes. To be called after Begin(), before anything is read. Returns as Read().
+  Status FitsLength(bool* fits);
+
   // Writes the next bytes: as many as fit, or as there are. Returns kOk, kWrongState before
   // Begin(), or kCryptoFailed.
   Status Read(MutableByteSpan out, size_t* written);

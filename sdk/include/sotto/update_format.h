@@ -1,7 +1,7 @@
 // The form of an encoded update: its code, its dither, its length. Part of sotto/lrq.
 //
 // An encoded update is one header byte h, the code of the d integers m, and zeros up to a multiple
-// of the padding. If every |v| is 0, then h is 0 and no code follows. Otherwise h is in 1..121 and
+// of the padding, or up to the one length that all updates of the job have. If every |v| is 0, then h is 0 and no code follows. Otherwise h is in 1..121 and
 // stands for A(h) = floor(2^((h-1)/4)), Q20.
 //   kRange  A(h) is the root mean square of v, rounded up to a quarter octave. The code is an
 //           adaptive range code: a few bytes and about 1 % above the entropy of m given the dither
@@ -28,6 +28,7 @@ enum class Coding : uint8_t {
 
 constexpr uint32_t kDefaultPadding = 64;
 constexpr uint32_t kMaxPadding = 4096;
+constexpr uint32_t kMaxLength = uint32_t{1} << 27;
 
 // The form of an encoded update. Both sides know it before the first byte.
 struct UpdateFormat {
@@ -36,6 +37,11 @@ struct UpdateFormat {
   // The length is a multiple of this, so it reveals less to an observer of the network. 0: no
   // padding. At most kMaxPadding; without effect on kFloat32.
   uint32_t padding = kDefaultPadding;
+  // Above 0: every update has exactly this many bytes, so its length tells nothing, and the padding
+  // means nothing. Under kRange the probabilities then do not adapt. An update whose code is longer
+  // is not sent: the device sends zeros in its place (local_round.h). At most
+  // kMaxLength; 0 for kFloat32, and with private noise.
+  uint32_t length = 0;
 
   // True if all fields are in range.
   bool IsValid() const;
@@ -48,8 +54,10 @@ struct UpdateFormat {
   //   private_noise_q20  deviation of the private noise, Q20; 0: none
   bool CanCarry(uint32_t clip_bit_q20, uint32_t accuracy_q20, uint32_t private_noise_q20) const;
 
-  // A length rounded up to a multiple of the padding.
+  // The length of an update whose header and code have `size` bytes; with a `length` below them,
+  // the same `size`: it cannot be sent.
   size_t PaddedSize(size_t size) const {
+    if (length != 0) return size < length ? length : size;
     return padding == 0 ? size : (size + padding - 1) / padding * padding;
   }
 };

@@ -9,6 +9,9 @@
 //   far      beyond the farther edge; by the same distance
 //   more     |m| above 1, 2, .. kUnary, by side
 //   escape   |m| - kUnary as an Elias gamma code: adaptive length, equally likely digits
+// Where all updates of a job have one length (update_format.h), nothing adapts: then the bits of a
+// coordinate depend on its own dither and integer alone, and their sum over independent coordinates
+// has a bound that can be proved (server/src/codec/length_bound.h).
 // All arithmetic is on integers. The model uses t and not w, which would save less than 1 % more.
 // One thread at a time.
 #pragma once
@@ -29,7 +32,8 @@ class UpdateModel {
  public:
   // Starts an update. Must be called before all other functions.
   //   scale_code  the update's root mean square is about A(scale_code), see update_format.h; >= 1
-  void Reset(uint8_t scale_code, DitherKind kind);
+  //   adapts      false: the probabilities stay those of the start, to within 2^-32 a decision
+  void Reset(uint8_t scale_code, DitherKind kind, bool adapts = true);
 
   // Codes the integer m of a coordinate whose dither is t / 2^27, t < 2^27. |m| <= kMaxInteger.
   void Encode(uint32_t t, int32_t m, RangeEncoder* encoder);
@@ -56,9 +60,16 @@ class UpdateModel {
   static constexpr int32_t kMaxInteger = 4104;
 
   static constexpr int kDistances = 32;  // half octaves: 1/2 to 2^-16, and nearer
+  static constexpr int kUnary = 8;       // decisions `more` at most
+
+  // The probabilities, for who computes lengths.
+  //   context  below kDistances
+  //   q        below kUnary
+  const AdaptiveBit& nonzero(int context) const { return nonzero_[context]; }
+  const AdaptiveBit& far(int context) const { return far_[context]; }
+  const AdaptiveBit& more(bool is_far, int q) const { return more_[is_far ? 1 : 0][q]; }
 
  private:
-  static constexpr int kUnary = 8;           // decisions `more` at most
   static constexpr int kEscapeLengths = 12;  // most digits of the gamma code after the first one
 
   size_t EncodeZeros(Span<const uint64_t> coordinates, RangeEncoder* encoder);

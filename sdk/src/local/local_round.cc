@@ -146,7 +146,8 @@ Status LocalRound::RequireEncoding() {
   return {seed, task_->private_noise_q20};
 }
 
-Status LocalRound::BeginEncoding() {
+// Under the key of the round's nonce.
+Status LocalRound::BeginEncoder() {
   Key round_key;
   if (Status s = DeriveRoundKey(device_->secret, Identity(), &round_key); s != Status::kOk) {
     return s;
@@ -157,12 +158,29 @@ Status LocalRound::BeginEncoding() {
   ExtraCoordinates extras;
   if (clip_bit != 0) extras.Add(clipped() ? -clip_bit : clip_bit);
   if (task_->accuracy_q20 != 0) extras.Add(Accuracy());
-  if (Status s = encoder_.Begin(round_key, task_->format, buffers_->update,
-                                task_->training.clip_l2, task_->quantizer_scale, extras, noise);
-      s != Status::kOk) {
-    return s;
+  return encoder_.Begin(round_key, task_->format, buffers_->update, task_->training.clip_l2,
+                        task_->quantizer_scale, extras, noise);
+}
+
+Status LocalRound::BeginEncoding() {
+  if (Status s = BeginEncoder(); s != Status::kOk) return s;
+  bool fits = false;
+  if (Status s = encoder_.FitsLength(&fits); s != Status::kOk) return s;
+  if (!fits) {
+    if (Status s = ReplaceByZeros(); s != Status::kOk) return s;
   }
   return EncodeAhead();
+}
+
+// Under the same key: the server knows the nonce, and nothing of the update was read.
+Status LocalRound::ReplaceByZeros() {
+  encoder_.Wipe();
+  failure_ = Status::kBufferTooSmall;
+  for (float& value : buffers_->update) value = 0.0f;
+  if (Status s = BeginEncoder(); s != Status::kOk) return s;
+  bool fits = false;
+  if (Status s = encoder_.FitsLength(&fits); s != Status::kOk) return s;
+  return fits ? Status::kOk : Status::kBufferTooSmall;
 }
 
 // All of the update, if there is memory for it.

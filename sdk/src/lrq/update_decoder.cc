@@ -186,7 +186,7 @@ class IntegerReader {
         bits_(lrq::FixedCodeBits(scale_code, format.dither)),
         code_(code),
         range_(code) {
-    model_.Reset(scale_code, format.dither);
+    model_.Reset(scale_code, format.dither, format.length == 0);
   }
 
   // The integers of the next coordinates, whose words and cells the batch holds. kOk, kMalformed or
@@ -204,6 +204,7 @@ class IntegerReader {
     }
     if (pending_ != 0) return false;
     const size_t total = code_.size() + 1;
+    if (format_.length != 0) return total == format_.length;
     return total <= format_.PaddedSize(used + 1) && total == format_.PaddedSize(total);
   }
 

@@ -137,7 +137,7 @@ void UpdateEncoder::Restart() {
   position_ = 0;
   zeros_ = 0;
   header_taken_ = false;
-  model_.Reset(scale_code_, format_.dither);
+  model_.Reset(scale_code_, format_.dither, format_.length == 0);
   range_ = RangeEncoder();
   packer_ = BitPacker();
 }
@@ -153,6 +153,19 @@ Status UpdateEncoder::Seek(size_t offset) {
     if (Status s = Read(part, &written); s != Status::kOk) return s;
     if (written < part.size()) return Status::kInvalidArgument;
   }
+  return Status::kOk;
+}
+
+Status UpdateEncoder::FitsLength(bool* fits) {
+  *fits = true;
+  if (format_.length == 0) return Status::kOk;
+  uint8_t discarded[16];
+  for (size_t written = sizeof(discarded);
+       written == sizeof(discarded) && position_ <= format_.length;) {
+    if (Status s = Read(discarded, &written); s != Status::kOk) return s;
+  }
+  *fits = position_ <= format_.length;
+  Restart();
   return Status::kOk;
 }
 

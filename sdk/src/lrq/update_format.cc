@@ -47,7 +47,8 @@ bool UpdateFormat::IsValid() const {
   const bool known_coding =
       coding == Coding::kRange || coding == Coding::kFixed || coding == Coding::kFloat32;
   const bool known_dither = dither == DitherKind::kGaussian || dither == DitherKind::kUniform;
-  return known_coding && known_dither && padding <= kMaxPadding;
+  const bool known_length = length == 0 || (coding != Coding::kFloat32 && length <= kMaxLength);
+  return known_coding && known_dither && padding <= kMaxPadding && known_length;
 }
 
 bool UpdateFormat::CanCarry(uint32_t clip_bit_q20, uint32_t accuracy_q20,
@@ -58,11 +59,13 @@ bool UpdateFormat::CanCarry(uint32_t clip_bit_q20, uint32_t accuracy_q20,
   if ((extras | private_noise_q20) == 0) return true;
   if (coding == Coding::kFloat32) return false;
   if (private_noise_q20 == 0) return clip_bit_q20 <= kMost && accuracy_q20 <= kMost;
-  return extras == 0 && dither == DitherKind::kGaussian && private_noise_q20 <= kMaxPrivateNoiseQ20;
+  return extras == 0 && length == 0 && dither == DitherKind::kGaussian &&
+         private_noise_q20 <= kMaxPrivateNoiseQ20;
 }
 
 size_t MaxUpdateSize(uint32_t coordinates, const UpdateFormat& format) {
   const size_t exact = size_t{4} * coordinates;
+  if (format.length != 0) return format.length;
   switch (format.coding) {
     case Coding::kFloat32:
       return exact;

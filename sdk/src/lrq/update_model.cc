@@ -63,11 +63,15 @@ int HalfOctave(uint32_t t, int last) {
   return index < last ? index : last;
 }
 
+[[gnu::noinline]] void Freeze(Span<AdaptiveBit> bits) {
+  for (AdaptiveBit& bit : bits) bit.Freeze();
+}
+
 uint32_t Magnitude(int32_t m) { return static_cast<uint32_t>(m < 0 ? -m : m); }
 
 }  // namespace
 
-void UpdateModel::Reset(uint8_t scale_code, DitherKind kind) {
+void UpdateModel::Reset(uint8_t scale_code, DitherKind kind, bool adapts) {
   const int step = StepOverDeviation(scale_code, kind);
   for (int i = 0; i < kDistances; ++i) {
     const uint32_t near = Beyond(step + NearerEdge(i));
@@ -81,6 +85,12 @@ void UpdateModel::Reset(uint8_t scale_code, DitherKind kind) {
     more_[0][q] = more_[1][q] = Start(more, less + more / 64, kLoose);
   }
   for (AdaptiveBit& bit : longer_) bit = AdaptiveBit::Even();
+  if (adapts) return;
+  Freeze(nonzero_);
+  Freeze(far_);
+  Freeze(more_[0]);
+  Freeze(more_[1]);
+  Freeze(longer_);
 }
 
 size_t UpdateModel::EncodeSome(Span<const uint64_t> coordinates, RangeEncoder* encoder) {

@@ -116,6 +116,7 @@ void TrainFields(Way& way, Wire& wire, Ours& task) {
   way(wire.coding, task.format.coding);
   way(wire.dither, task.format.dither);
   way(wire.padding, task.format.padding);
+  way(wire.length, task.format.length);
   way(wire.quantizer_scale, task.quantizer_scale);
   auto& t = task.training;
   way(wire.clip_l2, t.clip_l2);

@@ -45,7 +45,7 @@ struct CodecInfo {
   // refused.
   const char* without_noise;
 
-  // The format of a device's update: the job's coding and padding with this dither, or, if not
+  // The format of a device's update: the job's coding, padding and length with this dither, or, if not
   // `coded`, exact little-endian float32.
   bool coded;
   DitherKind dither;
@@ -53,9 +53,9 @@ struct CodecInfo {
   // The codec of one attempt. The task is valid: see JobConfig::Validate().
   std::unique_ptr<const UpdateCodec> (*make)(const TrainTask& task);
 
-  UpdateFormat FormatFor(Coding coding, uint32_t padding) const {
-    if (!coded) return {Coding::kFloat32, DitherKind::kUniform, 0};
-    return {coding, dither, padding};
+  UpdateFormat FormatFor(Coding coding, uint32_t padding, uint32_t length = 0) const {
+    if (!coded) return {Coding::kFloat32, DitherKind::kUniform, 0, 0};
+    return {coding, dither, padding, length};
   }
 };
 

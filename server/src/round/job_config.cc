@@ -241,6 +241,9 @@ void JobConfig::Validate() const {
   RequireTrainable();
   Require(coding == Coding::kRange || coding == Coding::kFixed, "the coding is range or fixed");
   Require(padding <= kMaxPadding, "updates are padded to multiples of at most 4096 bytes");
+  Require(update_length <= kMaxLength, "the one length of updates is at most 2^27 bytes");
+  Require(update_length == 0 || plan.Trust() == privacy::TrustMode::kTrustedServer,
+          "updates with private noise have no one length: epsilon_server covers their lengths");
   Require(static_cast<double>(training.clip_l2) == plan.clip_l2,
           "the plan's and the devices' clipping bounds differ");
   const std::vector<TrainedTensor> tensors = TrainedTensors(*model, aggregation.smoothing_image);

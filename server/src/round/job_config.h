@@ -64,6 +64,8 @@ struct JobConfig {
   // How updates become bytes, where the codec leaves a choice; see UpdateFormat.
   Coding coding = Coding::kRange;
   uint32_t padding = kDefaultPadding;
+  // The one length of all updates of the job, bytes: LengthFor() in codec/length_bound.h. 0: none.
+  uint32_t update_length = 0;
 
   // Fleet, cohort, rounds, clipping bound, noise and how they change from round to round. clip_l2
   // and noise_sigma are float32 values, because devices compute in float32: see RoundToDevice().
@@ -125,7 +127,7 @@ struct JobConfig {
   bool GivesSalts() const { return codec->servable && !seeded; }
 
   // The format in which a device hands over its update.
-  UpdateFormat format() const { return codec->FormatFor(coding, padding); }
+  UpdateFormat format() const { return codec->FormatFor(coding, padding, update_length); }
 
   // Coordinates of an encoded update: the model's parameters, under adaptive clipping the bit, and
   // with evaluation on devices the accuracy.

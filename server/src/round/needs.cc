@@ -73,6 +73,10 @@ const Need kNeeds[] = {
      [](const Abilities& by) { return (by.features & kFeatureSalt) != 0 ? 1U : 0U; },
      [](uint32_t) { return std::string("the salt of newer programs"); },
      [](uint32_t) { return std::string("a job without --require-salt suits them"); }},
+    {"one_length", [](const Demand& of) { return of.format.length > 0 ? 1U : 0U; },
+     [](const Abilities& by) { return (by.features & kFeatureOneLength) != 0 ? 1U : 0U; },
+     [](uint32_t) { return std::string("updates of one length"); },
+     [](uint32_t) { return std::string("a job whose updates have no fixed length suits them"); }},
 };
 
 }  // namespace

@@ -23,7 +23,11 @@ def scale_code(task, v):
     return next(h for h in range(122) if len(v) * scale(h)**2 >= squares)
 
 
-def padded(size, padding):
+def padded(size, task):
+    """The length of an update whose header and code have this size; of a longer one, its size (7.5)."""
+    padding = task["padding"]
+    if task.get("length"):
+        return max(size, task["length"])
     return -(-size // padding) * padding if padding else size
 
 
@@ -70,10 +74,10 @@ class Estimate:
 
     def __init__(self, part=1, whole=2, weight=8):
         self.p = part * 2**16 // whole * 2**16 if part < whole else 2**32 - 1
-        self.weight = weight
+        self.weight, self.learns = weight, True
 
     def learn(self, bit):
-        shift = self.weight.bit_length() - 1
+        shift = self.weight.bit_length() - 1 if self.learns else 31
         self.p += 2**32 - 1 - self.p >> shift if bit else -(self.p >> shift)
         self.weight = min(self.weight + 1, 1024)
 
@@ -144,7 +148,7 @@ def distance_class(t):
 class Model:
     """The decisions that make up an integer, with their estimates (7.4)."""
 
-    def __init__(self, h, dither):
+    def __init__(self, h, dither, learns=True):
         e = (87 if dither == GAUSSIAN else 73) - h
         near = [beyond(e - 5 - 2 * i) for i in range(32)]
         far = [beyond(e + (-3, -2, -1, -1, -1, 0)[min(i, 5)]) for i in range(32)]
@@ -154,6 +158,8 @@ class Model:
         self.more = [[Estimate(more, less + more // 64) for less, more in zip(steps, steps[1:])]
                      for _ in range(2)]
         self.longer = [Estimate() for _ in range(12)]
+        for estimate in itertools.chain(self.nonzero, self.far, *self.more, self.longer):
+            estimate.learns = learns
 
     def integer(self, coder, t, m=0):
         """Codes m in a cell of dither t. With a RangeReader m is what it returns."""
@@ -177,16 +183,16 @@ class Model:
         return digits
 
 
-def encode_range(v, cells, h, dither):
-    coder, model = RangeWriter(), Model(h, dither)
+def encode_range(v, cells, h, dither, learns=True):
+    coder, model = RangeWriter(), Model(h, dither, learns)
     for x, cell in zip(v, cells):
         model.integer(coder, cell.t, lrq.quantize(x, cell))
     return coder.finish()
 
 
-def decode_range(code, cells, h, dither):
+def decode_range(code, cells, h, dither, learns=True):
     """The integers and the most bytes that their code can have."""
-    coder, model = RangeReader(code), Model(h, dither)
+    coder, model = RangeReader(code), Model(h, dither, learns)
     integers = []
     for cell in cells:
         m = model.integer(coder, cell.t)
@@ -197,29 +203,30 @@ def decode_range(code, cells, h, dither):
 
 
 def encode(v, task, key):
-    """The update's bytes, from its values in Q20. For coding 1 and 3."""
+    """The update's bytes, from its values in Q20. For coding 1 and 3. May exceed the task's length."""
     h, dither = scale_code(task, v), task["dither"]
     data = bytes([h])
     if h:
         cells = lrq.cells(key, len(v), dither)
         is_range = task["coding"] == RANGE
-        data += (encode_range(v, cells, h, dither) if is_range else
+        learns = not task.get("length")
+        data += (encode_range(v, cells, h, dither, learns) if is_range else
                  encode_fixed(v, cells, scale(h), dither))
-    return data.ljust(padded(len(data), task["padding"]), b"\0")
+    return data.ljust(padded(len(data), task), b"\0")
 
 
 def decode(data, count, task, key):
     """The update and its noise in Q20, as the server adds it up. ValueError: refused (7.6)."""
-    h, code, dither, padding = data[0], data[1:], task["dither"], task["padding"]
+    h, code, dither = data[0], data[1:], task["dither"]
     if h > 121:
         raise ValueError("there is no such scale")
     cells = lrq.cells(key, count, dither)
     if task["coding"] == FIXED:
         integers, used = decode_fixed(code, cells, scale(h), dither)
     elif h:
-        integers, used = decode_range(code, cells, h, dither)
+        integers, used = decode_range(code, cells, h, dither, not task.get("length"))
     else:
         integers, used = [lrq.quantize(0, cell) for cell in cells], 4
-    if any(code[used:]) or not padded(len(data), padding) == len(data) <= padded(1 + used, padding):
+    if any(code[used:]) or not padded(len(data), task) == len(data) <= padded(1 + used, task):
         raise ValueError("the end is not that of a code with its padding")
     return [lrq.dequantize(m, cell) for m, cell in zip(integers, cells)]

@@ -273,6 +273,40 @@ TEST(LocalRound, ATrainingThatIsGivenUpFailsAndSendsZeros) {
   }
 }
 
+// Under the nonce that the server knows; nobody saw a byte of the discarded encoding.
+TEST(LocalRound, AnUpdateThatIsTooLongIsReplacedByZeros) {
+  for (const uint32_t room : {0, 4096}) {
+    for (const uint32_t length : {3, 200}) {
+      Bench bench(kFloat);
+      bench.ahead.resize(room);
+      bench.task.format.length = length;
+      const bool fits = length == 200;
+      LocalRound round;
+      std::vector<uint8_t> encoded;
+      ASSERT_EQ(bench.Run(round, 7, &encoded), Status::kOk);
+      EXPECT_EQ(encoded.size(), length);
+      EXPECT_EQ(bench.draws.size(), 1u) << "the nonce that was announced";
+      EXPECT_EQ(round.failure(), fits ? Status::kOk : Status::kBufferTooSmall);
+      EXPECT_EQ(bench.update == std::vector<float>(Net::kParameters, 0.0f), !fits);
+      std::vector<int32_t> noisy(Net::kParameters);
+      ASSERT_EQ(DecodeUpdate(RoundKey(bench, round), bench.task.format, View(encoded),
+                             {noisy.data(), noisy.size()}),
+                Status::kOk);
+      EXPECT_NE(noisy, std::vector<int32_t>(Net::kParameters, 0)) << "it has the noise";
+    }
+  }
+}
+
+TEST(LocalRound, ZerosThatAreTooLongAreNotSent) {
+  Bench bench(kFloat);
+  bench.task.format.length = 1;
+  bench.task.clip_bit_q20 = 8 << 20;  // so zeros have a code
+  LocalRound round;
+  std::vector<uint8_t> encoded;
+  EXPECT_EQ(bench.Run(round, 7, &encoded), Status::kBufferTooSmall);
+  EXPECT_TRUE(encoded.empty());
+}
+
 TEST(LocalRound, DrawsNonceAndNoiseSeedInOneCall) {
   Bench bench(kFloat);
   LocalRound round;

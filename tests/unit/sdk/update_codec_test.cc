@@ -47,6 +47,8 @@ const UpdateFormat kFormats[] = {
     {Coding::kRange, DitherKind::kGaussian, 64},
     {Coding::kFixed, DitherKind::kUniform, 100},
     {Coding::kRange, DitherKind::kUniform, 1},
+    {Coding::kFixed, DitherKind::kGaussian, 64, 8000},
+    {Coding::kRange, DitherKind::kGaussian, 64, 8000},
 };
 
 Encoded Encode(const Key& key, const UpdateFormat& format, const std::vector<float>& update,
@@ -134,6 +136,54 @@ TEST(UpdateCodec, TheLargestValuesOfTheLargestBallRoundTrip) {
         EXPECT_LE(std::abs(noisy[j] - v), kMaxStepQ27 / 128 + 1);
       }
     }
+  }
+}
+
+// Whatever the values: from zeros to an update that takes the whole length.
+TEST(UpdateCodec, AnUpdateHasExactlyTheLengthOfItsFormat) {
+  for (const Coding coding : {Coding::kRange, Coding::kFixed}) {
+    for (const float deviation : {1e-6f, 0.001f, 0.02f}) {
+      const UpdateFormat format = {coding, DitherKind::kGaussian, 64, 1001};
+      const auto update = RandomUpdate(2001, deviation, 1);
+      const Encoded encoded = Encode(TestKey(1), format, update, 0.08f, 1 << 20);
+      EXPECT_EQ(encoded.bytes.size(), 1001u) << deviation;
+      std::vector<int32_t> noisy(update.size() + 1);
+      EXPECT_EQ(Decode(TestKey(1), format, encoded.bytes, noisy), Status::kOk);
+      std::vector<uint8_t> other = encoded.bytes;
+      other.push_back(0);
+      EXPECT_EQ(Decode(TestKey(1), format, other, noisy), Status::kMalformed);
+      other.resize(1000);
+      EXPECT_EQ(Decode(TestKey(1), format, other, noisy), Status::kMalformed);
+      other = encoded.bytes;
+      other.back() = 1;
+      EXPECT_EQ(Decode(TestKey(1), format, other, noisy), Status::kMalformed);
+    }
+  }
+}
+
+// The encoder says so before it gives a byte, and then begins anew.
+TEST(UpdateCodec, AnEncoderKnowsWhetherItsUpdateFits) {
+  const auto update = RandomUpdate(2001, 0.02f, 1);
+  for (const Coding coding : {Coding::kRange, Coding::kFixed}) {
+    UpdateFormat format = {coding, DitherKind::kGaussian, 0, 4000};
+    const auto fits = [&](uint32_t length) {
+      format.length = length;
+      UpdateEncoder encoder;
+      EXPECT_EQ(encoder.Begin(TestKey(1), format, View(update), kClip, 0.08f), Status::kOk);
+      bool result = false;
+      EXPECT_EQ(encoder.FitsLength(&result), Status::kOk);
+      std::vector<uint8_t> bytes(4000);
+      size_t written = 0;
+      EXPECT_EQ(encoder.Read({bytes.data(), bytes.size()}, &written), Status::kOk);
+      EXPECT_EQ(written == length, result) << length;
+      return result;
+    };
+    uint32_t shortest = 1;
+    while (!fits(shortest)) ++shortest;
+    EXPECT_GT(shortest, 20u);
+    EXPECT_TRUE(fits(shortest + 1));
+    EXPECT_TRUE(fits(4000));
+    EXPECT_FALSE(fits(shortest - 1));
   }
 }
 

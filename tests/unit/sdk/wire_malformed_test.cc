@@ -174,6 +174,23 @@ TEST(Wire, ATaskWithoutAReportTimeHasNone) {
   EXPECT_EQ(reply.report_ms, 60000u);
 }
 
+TEST(Wire, ALengthIsOnlyThatOfAnUpdateThatCanHaveOne) {
+  const std::string job = "0a10000102030405060708090a0b0c0d0e0f";
+  const std::string rest = "2801400168800a";
+  const std::string length = "e00180808040";  // 2^27
+  Reply reply;
+  ASSERT_EQ(DecodeReply(View(Wrapped(2, FromHex(job + "2003" + rest + length))), &reply),
+            Status::kOk);
+  EXPECT_EQ(reply.task.format.length, kMaxLength);
+  for (const std::string& bad : {job + "2002" + rest + length,                       // float32
+                                 job + "2003" + rest + "e00181808040",               // 2^27 + 1
+                                 job + "2003" + rest + length + "800101"}) {         // noise
+    EXPECT_EQ(DecodeReply(View(Wrapped(2, FromHex(bad))), &reply), Status::kMalformed) << bad;
+  }
+  ASSERT_EQ(DecodeReply(View(Wrapped(2, FromHex(job + "2003" + rest))), &reply), Status::kOk);
+  EXPECT_EQ(reply.task.format.length, 0u);
+}
+
 // Of an older server; and one with a value of a later program is refused rather than misread.
 TEST(Wire, ATaskWithoutTrainingMethodsHasNoneAndUnknownOnesAreMalformed) {
   const std::string train = "0a10000102030405060708090a0b0c0d0e0f20012801400168800a";

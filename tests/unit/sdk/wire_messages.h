@@ -73,7 +73,7 @@ inline Reply TrainAtItsLimits() {
   Reply r = Make(Reply::Kind::kTrain);
   std::copy(kJob.begin(), kJob.end(), r.task.job_id);
   r.task.round = r.task.attempt = kMax32;
-  r.task.format = {Coding::kRange, DitherKind::kUniform, kMaxPadding};
+  r.task.format = {Coding::kRange, DitherKind::kUniform, kMaxPadding, kMaxLength};
   r.task.quantizer_scale = std::numeric_limits<float>::max();
   r.task.training = {kMax32,
                      kMax32,
@@ -171,6 +171,7 @@ inline void ExpectEqual(const TrainTask& a, const TrainTask& b) {
   EXPECT_EQ(a.format.coding, b.format.coding);
   EXPECT_EQ(a.format.dither, b.format.dither);
   EXPECT_EQ(a.format.padding, b.format.padding);
+  EXPECT_EQ(a.format.length, b.format.length);
   EXPECT_EQ(FloatBits(a.quantizer_scale), FloatBits(b.quantizer_scale));
   EXPECT_EQ(a.private_noise_q20, b.private_noise_q20);
   EXPECT_EQ(a.training.local_epochs, b.training.local_epochs);
