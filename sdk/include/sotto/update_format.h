@@ -1,8 +1,9 @@
 // The form of an encoded update: its code, its dither, its length. Part of sotto/lrq.
 //
 // An encoded update is one header byte h, the code of the d integers m, and zeros up to a multiple
-// of the padding, or up to the one length that all updates of the job have. If every |v| is 0, then h is 0 and no code follows. Otherwise h is in 1..121 and
-// stands for A(h) = floor(2^((h-1)/4)), Q20.
+// of the padding, or up to the one length that all updates of the job have. If every |v| is 0, then
+// h is 0 and no code follows. Otherwise h is in 1..121 and stands for A(h) = floor(2^((h-1)/4)),
+// Q20.
 //   kRange  A(h) is the root mean square of v, rounded up to a quarter octave. The code is an
 //           adaptive range code: a few bytes and about 1 % above the entropy of m given the dither
 //           (update_model.h)

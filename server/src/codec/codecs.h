@@ -45,8 +45,8 @@ struct CodecInfo {
   // refused.
   const char* without_noise;
 
-  // The format of a device's update: the job's coding, padding and length with this dither, or, if not
-  // `coded`, exact little-endian float32.
+  // The format of a device's update: the job's coding, padding and length with this dither, or, if
+  // not `coded`, exact little-endian float32.
   bool coded;
   DitherKind dither;
 

@@ -5,10 +5,10 @@
 // probability is over the dither alone. Fixed-length code: the bound is the longest code of such an
 // update, and p is not used. Range code: the probabilities do not adapt, and what follows holds.
 //
-// Notation. n coordinates v_j in units of the noise's deviation, extra ones apart; sum v_j^2 <= V^2.
-// w >= w_min is a coordinate's step, t in [0, 1) its dither, uniform and independent of w and of all
-// other coordinates. m_j is the integer, h the update's scale code, from which all probabilities
-// follow. U_j = |v_j| / w_min + 2^-24.
+// Notation. n coordinates v_j in units of the noise's deviation, extra ones apart, with a sum of
+// squares of at most V^2. w >= w_min is a coordinate's step, t in [0, 1) its dither, uniform and
+// independent of w and of all other coordinates. m_j is the integer, h the update's scale code,
+// from which all probabilities follow. U_j = |v_j| / w_min + 2^-24.
 //
 //   Lemma 1 (bytes). Let the decisions cost B bits, a decision of f times the range before it
 //     -log2 f. The update has at most 6 + B / 8 bytes. Proof: the range starts below 2^32, each of
@@ -39,9 +39,9 @@
 //   Lemma 6 (Chernoff). P(B > b) <= exp(ln E exp(x B) - x b). So b = (ln E exp(x B) + ln(1/p)) / x
 //     is exceeded with a probability of at most p. Any x and y prove a bound; the code looks for
 //     good ones.
-//   Lemma 7 (h). h depends on v alone, not on the dither, so the bound is needed for every h that an
-//     update can have, with the v that have this h. A(h) is at least the root mean square of v up to
-//     5 % and two units of 2^-20 (UpdateScale::rms_q20 is within about 1 %): so V is at most
+//   Lemma 7 (h). h depends on v alone, not on the dither, so the bound is needed for every h that
+//     an update can have, with the v that have this h. A(h) is at least the root mean square of v
+//     up to 5 % and two units of 2^-20 (UpdateScale::rms_q20 is within about 1 %): so V is at most
 //     1.05 (A(h) + 2^-19) sqrt(n) there. The length is the longest of all h.
 //
 // The default task, 7,850 parameters and C of 6.2 deviations, has a mean code of 78 bytes.

@@ -24,7 +24,7 @@ def scale_code(task, v):
 
 
 def padded(size, task):
-    """The length of an update whose header and code have this size; of a longer one, its size (7.5)."""
+    """The length for a header and code of this size; the size, if it is above the one length (7.5)."""
     padding = task["padding"]
     if task.get("length"):
         return max(size, task["length"])
@@ -203,7 +203,7 @@ def decode_range(code, cells, h, dither, learns=True):
 
 
 def encode(v, task, key):
-    """The update's bytes, from its values in Q20. For coding 1 and 3. May exceed the task's length."""
+    """The update's bytes, from its values in Q20. For coding 1 and 3. They may be too long."""
     h, dither = scale_code(task, v), task["dither"]
     data = bytes([h])
     if h:
