@@ -56,13 +56,17 @@ class Page:
     def read_jobs(self, text):
         """The example's jobs in its order: what is other than in the first task."""
         clip_bit, = re.findall(r"a `clip_bit` of 2\^(\d+)", text)
+        length, = re.findall(r"a `length` of (\d+)", text)
+        report_ms, = re.findall(r"a `report_ms` of (\d+)", text)
         of_clip_bit, of_uniform = ([int(x) for x in line.split()]
                                    for line in re.findall(r"^noisy (.*)$", text, re.MULTILINE))
         noisy = [row[8] for row in self.rows]
         return [Job(self.task, noisy), Job(self.range_task, noisy),
                 Job(self.task | {"clip_bit": 2**int(clip_bit)}, of_clip_bit),
                 Job(self.task | {"dither": 2}, of_uniform),
-                Job(self.task | {"coding": codes.FLOAT32, "dither": 2}, None)]
+                Job(self.task | {"coding": codes.FLOAT32, "dither": 2}, None),
+                Job(self.task | {"coding": codes.RANGE, "length": int(length),
+                                 "report_ms": int(report_ms)}, noisy)]
 
     def read_task(self, text):
         task = {"job": bytes.fromhex(self.values["job id"]), "round": int(self.values["round"]),
@@ -217,7 +221,8 @@ def check_round_trips():
             cells = lrq.cells(key, count, dither)
             noisy = [lrq.dequantize(lrq.quantize(x, cell), cell) for x, cell in zip(v, cells)]
             for coding in (codes.FIXED, codes.RANGE):
-                task = {"dither": dither, "coding": coding, "padding": numbers.choice((0, 1, 64))}
+                task = {"dither": dither, "coding": coding, "padding": numbers.choice((0, 1, 64)),
+                        "length": numbers.choice((0, 2000))}
                 what = f"coding {coding}, dither {dither}, values up to 2^{exponent}"
                 data = codes.encode(v, task, key)
                 claim(what, codes.decode(data, count, task, key), noisy)

@@ -349,6 +349,14 @@ TEST_F(WireExample, FramesOfAnUpdateWithoutPrivacyAreThoseOfThePage) {
   ExpectOnPage(FrameLine("Train", Train(kExact)) + Upload(Coding::kFloat32, update));
 }
 
+TEST_F(WireExample, FramesWithALengthAndAReportTimeAreThoseOfThePage) {
+  constexpr UpdateFormat kOneLength = {Coding::kRange, DitherKind::kGaussian, 0, 12};
+  Reply train = Train(kOneLength);
+  train.report_ms = 60000;
+  ExpectOnPage(FrameLine("Train", train) + Upload(kOneLength));
+  EXPECT_EQ(Decode(kOneLength, Encode(kOneLength)), Decode(kFixed, encoded));
+}
+
 TEST_F(WireExample, FramesOfTheOtherRepliesAreThoseOfThePage) {
   Reply wait = Answers(Reply::Kind::kWait);
   wait.wait_ms = 1000;
