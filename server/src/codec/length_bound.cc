@@ -208,7 +208,9 @@ uint32_t RangeLengthFor(const TrainTask& task, uint32_t parameters, double p) {
         CellsOf(model, Cost(n + 2), static_cast<uint32_t>(farthest) + 1);
     most_bits = std::max(most_bits, ChernoffBits(cells, shape, p));
   }
-  return static_cast<uint32_t>(std::min<double>(kMaxLength, 6 + std::ceil(most_bits / 8)));
+  const double bytes = 6 + std::ceil(most_bits / 8);
+  if (bytes > kMaxLength) throw std::invalid_argument("no length in range suffices for this task");
+  return static_cast<uint32_t>(bytes);
 }
 
 }  // namespace

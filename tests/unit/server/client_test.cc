@@ -284,6 +284,25 @@ TEST(Client, UploadsFitTheSmallerFrameOfBothSides) {
   }
 }
 
+// Enough for every update, or for zeros alone: nobody who sees lengths can tell.
+TEST(Client, UpdatesOfOneLengthAreTaken) {
+  for (const uint32_t length : {300, 3}) {
+    JobConfig config = SmallConfig();
+    config.update_length = length;
+    SmallJob small(config);
+    ASSERT_TRUE(small.job.OpenRound());
+    for (const uint32_t index : small.job.cohort()) {
+      SmallDevice device(small.registry[index], index, *config.model);
+      ASSERT_EQ(device.Run(small.job, index), Status::kOk);
+      EXPECT_EQ(device.client().local_round().failure(),
+                length == 300 ? Status::kOk : Status::kBufferTooSmall);
+    }
+    const RoundOutcome outcome = small.job.CloseRound();
+    EXPECT_EQ(outcome.reported, 4u);
+    EXPECT_EQ(outcome.update_bytes, 4u * length);
+  }
+}
+
 // The hello of a device whose receipt is these bytes.
 void ExpectReceipt(const Request& hello, ByteSpan receipt) {
   ASSERT_EQ(hello.kind, Request::Kind::kHello);
