@@ -182,9 +182,9 @@ TEST(Wire, ALengthIsOnlyThatOfAnUpdateThatCanHaveOne) {
   ASSERT_EQ(DecodeReply(View(Wrapped(2, FromHex(job + "2003" + rest + length))), &reply),
             Status::kOk);
   EXPECT_EQ(reply.task.format.length, kMaxLength);
-  for (const std::string& bad : {job + "2002" + rest + length,                       // float32
-                                 job + "2003" + rest + "e00181808040",               // 2^27 + 1
-                                 job + "2003" + rest + length + "800101"}) {         // noise
+  for (const std::string& bad : {job + "2002" + rest + length,                // float32
+                                 job + "2003" + rest + "e00181808040",        // 2^27 + 1
+                                 job + "2003" + rest + length + "800101"}) {  // noise
     EXPECT_EQ(DecodeReply(View(Wrapped(2, FromHex(bad))), &reply), Status::kMalformed) << bad;
   }
   ASSERT_EQ(DecodeReply(View(Wrapped(2, FromHex(job + "2003" + rest))), &reply), Status::kOk);

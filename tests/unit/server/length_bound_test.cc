@@ -46,8 +46,8 @@ int CountTooLong(const TrainTask& task, const std::vector<float>& update, int en
     key.bytes[0] = static_cast<uint8_t>(i);
     key.bytes[1] = static_cast<uint8_t>(i >> 8);
     UpdateEncoder encoder;
-    EXPECT_EQ(encoder.Begin(key, task.format, {update.data(), update.size()},
-                            task.training.clip_l2, task.quantizer_scale),
+    EXPECT_EQ(encoder.Begin(key, task.format, {update.data(), update.size()}, task.training.clip_l2,
+                            task.quantizer_scale),
               Status::kOk);
     bool fits = false;
     EXPECT_EQ(encoder.FitsLength(&fits), Status::kOk);
