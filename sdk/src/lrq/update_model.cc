@@ -82,7 +82,10 @@ void UpdateModel::Reset(uint8_t scale_code, DitherKind kind, bool adapts) {
   for (int q = 0; q < kUnary; ++q) {
     const uint32_t less = Beyond(step + kStepsAway[q]);
     const uint32_t more = Beyond(step + kStepsAway[q + 1]);
-    more_[0][q] = more_[1][q] = Start(more, less + more / 64, kLoose);
+    // At the end of the table nothing is known of what is further away. Learning would soon tell.
+    const bool is_unknown = !adapts && less == 1;
+    more_[0][q] = more_[1][q] =
+        is_unknown ? Start(1, 32, kLoose) : Start(more, less + more / 64, kLoose);
   }
   for (AdaptiveBit& bit : longer_) bit = AdaptiveBit::Even();
   if (adapts) return;

@@ -155,7 +155,8 @@ class Model:
         steps = [beyond(e + x) for x in (-4, 0, 4, 6, 8, 9, 10, 11, 12)]
         self.nonzero = [Estimate(n + f, 2**16, 32) for n, f in zip(near, far)]
         self.far = [Estimate(f, n + f) for n, f in zip(near, far)]
-        self.more = [[Estimate(more, less + more // 64) for less, more in zip(steps, steps[1:])]
+        self.more = [[Estimate(more, less + more // 64) if learns or less > 1 else Estimate(1, 32)
+                      for less, more in zip(steps, steps[1:])]
                      for _ in range(2)]
         self.longer = [Estimate() for _ in range(12)]
         for estimate in itertools.chain(self.nonzero, self.far, *self.more, self.longer):
