@@ -17,7 +17,7 @@
 //     share, in the real job and in the ideal one.
 //   Lemma 2. Let E be the event that an update is too long in one of the at most K releases with
 //     the device. In both worlds P(E) <= B K p. Proof: given all that came before, each of the at
-//     most B updates of such a release has a norm of at most C and noise of its own, drawn anew: it
+//     most B updates of such a release has a norm of at most C and its own noise, drawn anew: it
 //     is too long with a probability of at most p, also if the server chose the round adaptively.
 //     Add up. B counts, and not 1: another device's zeros would show in the sum, too, and whether
 //     they do depends on noise that the ideal job counts on.

@@ -33,8 +33,8 @@
 //   Lemma 5 (all coordinates). For every x > 0 and y >= 0 the bits of the n coordinates have
 //       ln E exp(x B) <= n max over U of (ln G(U) - y U^2) + y (V / w_min + 2^-24 sqrt(n))^2.
 //     Proof: coordinates are independent, given v; ln G(U_j) <= max(...) + y U_j^2; and the U_j are
-//     the sum of two vectors of the norms in the bracket. The maximum is over [0, U_max], U_max
-//     that of |v| = min(V, 1024). The code takes it over intervals [a, b], as ln G(b) - y a^2.
+//     the sum of two vectors of the norms in the bracket. The maximum is over [0, U_max] with U_max
+//     for |v| = min(V, 1024). The code takes it over intervals [a, b], as ln G(b) - y a^2.
 //     An extra coordinate of magnitude e at most adds ln G at e.
 //   Lemma 6 (Chernoff). P(B > b) <= exp(ln E exp(x B) - x b). So b = (ln E exp(x B) + ln(1/p)) / x
 //     is exceeded with a probability of at most p. Any x and y prove a bound; the code looks for

@@ -256,7 +256,7 @@ TEST_F(ReportTimeTest, ATrainingThatIsNotFinishedSendsZerosAtTheSameTime) {
   EXPECT_EQ(small.job.CloseRound().reported, 1u);
 }
 
-// The link may go while the device waits; the time stays that of the first task.
+// The link may go while the device waits; the first task's time stays.
 TEST_F(ReportTimeTest, AResumedAttemptKeepsItsTime) {
   Download();
   const uint64_t began_ms = now_ms;
