@@ -32,7 +32,7 @@ class UpdateModel {
  public:
   // Starts an update. Must be called before all other functions.
   //   scale_code  the update's root mean square is about A(scale_code), see update_format.h; >= 1
-  //   adapts      false: the probabilities stay those of the start, to within 2^-32 a decision
+  //   adapts      false: the probabilities stay as they start, to within 2^-32 a decision
   void Reset(uint8_t scale_code, DitherKind kind, bool adapts = true);
 
   // Codes the integer m of a coordinate whose dither is t / 2^27, t < 2^27. |m| <= kMaxInteger.

@@ -14,7 +14,7 @@ namespace {
 constexpr double kSlack = 0x1p-24;       // of U, lemma 3
 constexpr double kFairBits = 1.02;       // lemma 2
 constexpr double kLargestValue = 1024;   // |v|
-constexpr double kGridRatio = 1.02;      // between two points of U
+constexpr double kGridRatio = 1.05;      // between two points of U
 constexpr double kFirstPoint = 0x1p-30;  // of U, above the slack
 
 // A range of t in which the bits depend on m alone: C(t, m) by m.
