@@ -169,8 +169,8 @@ Guarantee OnGoodEvent(const std::vector<GaussianRounds>& rounds, double delta,
   const double slice =
       deviations.coordinates * deviations.certificate.eta > 0 ? kConcentrationShare * delta : 0.0;
   const double outside = OutsideOfGood(deviations);
-  const double left = delta - slice - outside - std::exp(deviations.log_cap_excess) -
-                      std::exp(deviations.log_refusal);
+  const double left = delta * (1 - kArithmeticMargin) - slice - outside -
+                      std::exp(deviations.log_cap_excess) - std::exp(deviations.log_refusal);
   if (!(left >= kMinDelta)) return Unbounded();
   const RoundsAccountant accountant(UnsampledOnGrid(rounds, deviations.coordinates), delta, chosen);
   Guarantee guarantee;

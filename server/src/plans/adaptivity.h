@@ -17,17 +17,8 @@
 //     distributions, nor for "best".
 //   Lemma 3. Rounds of continuous Gaussian noise that count every device, unsampled or with known
 //     draws: if the sum of 1 / z_i^2 never exceeds M^2, fixed beforehand, then all the rounds
-//     together are M-GDP, however they were chosen. Proof: let W be Brownian motion on [0, M^2]
-//     with drift 0 in one world and 1 in the other. The likelihood ratio of its path is a function
-//     of W(M^2), which is N(0, M^2) or N(M^2, M^2), so the pair of paths is M-GDP. A simulator that
-//     knows both data sets, but not the world, makes the releases from the path. It keeps a clock
-//     that starts at 0. From the releases before the i-th one it computes the mean m of that
-//     release in the first world and the difference d to the mean in the second one, in deviations
-//     of the noise; r = |d| is at most 1 / z_i. Let X be the increment of W while the clock
-//     advances by r^2. Given the past, X is N(0, r^2) or N(r^2, r^2). The simulator releases m + (X
-//     / r) d / r plus independent Gaussian noise orthogonal to d (without X if r = 0), which has
-//     the right distribution in either world. The clock never exceeds M^2. So the releases are a
-//     post-processing of the path. Nothing is lost to the choices, and no order has to be fixed.
+//     together are M-GDP, however they were chosen. Proof: gdp.h, lemma 2. Nothing is lost to the
+//     choices, and no order has to be fixed.
 //   Remark. Lemma 3 does not hold for sampled rounds, nor for discrete noise: natural filters for
 //     other trade-off functions are false.
 //   Remark. If sampled rounds follow unsampled ones, the figure changes from lemma 3 to lemma 1.

@@ -44,7 +44,8 @@ TEST(ClaimTest, AnUnknownNameIsRefusedWithTheKnownOnes) {
     AdversaryByName("martian");
     FAIL();
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "adversary is martian; it must be one of public, network, server");
+    EXPECT_STREQ(error.what(),
+                 "adversary is martian; it must be one of public, network, server, watcher");
   }
   EXPECT_THROW(ViewByName(""), std::invalid_argument);
   EXPECT_THROW(AssumptionByName("none"), std::invalid_argument);

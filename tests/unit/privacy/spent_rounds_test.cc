@@ -64,6 +64,8 @@ TEST(SpentRoundsTest, RoundsOfTheSamePlanCountAsIfOneJobHadReleasedThem) {
   }
 }
 
+// The filter's order is that of the first job, which knew of no colluders. Here it lies behind the
+// bend of a sampled curve, where some percent are lost.
 TEST(SpentRoundsTest, WhoeverColludesTodayColludedInEarlierJobs) {
   for (Plan plan : {UniformPlan(), PoissonPlan()}) {
     Plan earlier = plan;
@@ -71,7 +73,8 @@ TEST(SpentRoundsTest, WhoeverColludesTodayColludedInEarlierJobs) {
     plan.colluders = 5;
     const Statement mixed = Account(plan, 12, {{earlier, 18}});
     const Statement whole = Account(ByFilter(plan), 30);
-    EXPECT_NEAR(mixed.epsilon(), whole.epsilon(), 0.01 * whole.epsilon());
+    EXPECT_GE(mixed.epsilon(), whole.epsilon() * (1 - 1e-9));
+    EXPECT_NEAR(mixed.epsilon(), whole.epsilon(), 0.05 * whole.epsilon());
     EXPECT_NEAR(NetworkEpsilon(mixed), NetworkEpsilon(whole), 0.01 * NetworkEpsilon(whole));
     plan.colluders = 200;  // more than there are noises
     EXPECT_EQ(Account(plan, 0, {{earlier, 1}}).epsilon(), kInf);

@@ -37,6 +37,7 @@ TEST(Wire, PrivateNoiseReturnsAtItsLimits) {
     train.task.format.dither = DitherKind::kGaussian;
     train.task.clip_bit_q20 = 0;
     train.task.private_noise_q20 = noise;
+    if (noise != 0) train.task.format.length = 0;
     ExpectRoundTrip(train, kMinMaxFrame);
     Request begin = UpdateBeginAtItsLimits();
     begin.clip_bit_q20 = 0;
@@ -54,6 +55,8 @@ TEST(Wire, PrivateNoiseOutOfItsLimitsIsRefused) {
   const auto encode = [&] { return Encode(train, kMinMaxFrame, {out.data(), out.size()}, &size); };
   EXPECT_EQ(encode(), Status::kInvalidArgument) << "uniform dither";
   train.task.format.dither = DitherKind::kGaussian;
+  EXPECT_EQ(encode(), Status::kInvalidArgument) << "one length, which nothing bounds";
+  train.task.format.length = 0;
   EXPECT_EQ(encode(), Status::kOk);
   train.task.clip_bit_q20 = 1;
   EXPECT_EQ(encode(), Status::kInvalidArgument) << "a bit that it does not cover";

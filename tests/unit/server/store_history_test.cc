@@ -77,13 +77,13 @@ TEST(StoreHistory, AJobIsSpentPhaseByPhase) {
   JobEntry job = JobOf(0, {1, 2}, config);
   job.released = 5;
   job.attempts = 8;
-  job.fleets = {{2, 1, 20, 4}};  // from the second attempt at round 2 on
+  job.fleets = {{2, 1, 8, 4}};  // from the second attempt at round 2 on
   const std::vector<privacy::SpentRounds> spent = SpentBefore(HistoryOf({job}), nullptr);
   ASSERT_EQ(spent.size(), 2u);
   EXPECT_EQ(spent[0].plan.devices, SmallConfig().plan.devices);
   EXPECT_EQ(spent[0].rounds, 2);
   EXPECT_EQ(spent[0].updates, 4);
-  EXPECT_EQ(spent[1].plan.devices, 20);
+  EXPECT_EQ(spent[1].plan.devices, 8);
   EXPECT_EQ(spent[1].rounds, 3);
   EXPECT_EQ(spent[1].updates, 4);
 }
@@ -204,7 +204,7 @@ TEST(StoreHistory, AReleaseWithoutClaimsIsKeptWithInfiniteOnes) {
     EXPECT_EQ(claim.epsilon, std::numeric_limits<double>::infinity());
   }
   ReleaseRecord record;
-  record.spent = privacy::Account(SmallConfig().plan, 1);
+  record.spent = privacy::Account(ClosingEarly(SmallConfig()).plan, 1);
   EXPECT_EQ(ClaimsToKeep(record).size(), record.spent.claims.size());
 }
 
