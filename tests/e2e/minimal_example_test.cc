@@ -34,6 +34,7 @@ class NoStore : public sotto::server::JobLog {
  public:
   void BeginJob(const sotto::server::JobRecord&) override {}
   void CommitAttempt(const sotto::server::AttemptRecord&) override {}
+  void SealAttempt(const sotto::server::SealRecord&) override {}
   void CommitRelease(const sotto::server::ReleaseRecord&) override {}
 };
 

@@ -16,6 +16,7 @@ namespace {
 struct BrokenStore : server::JobLog {
   void BeginJob(const server::JobRecord&) override {}
   void CommitAttempt(const server::AttemptRecord&) override {}
+  void SealAttempt(const server::SealRecord&) override {}
   void CommitRelease(const server::ReleaseRecord&) override {
     throw std::runtime_error("the disk is full");
   }

@@ -17,6 +17,7 @@ class NoLog : public JobLog {
  public:
   void BeginJob(const JobRecord&) override {}
   void CommitAttempt(const AttemptRecord&) override {}
+  void SealAttempt(const SealRecord&) override {}
   void CommitRelease(const ReleaseRecord&) override {}
 };
 

@@ -19,6 +19,7 @@
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
 #include "spec/job_spec.h"
+#include "spec/make_job.h"
 #include "views/output_file.h"
 #include "views/progress.h"
 #include "views/repeated_runs.h"
@@ -34,6 +35,8 @@ void Warn(const std::string& warning) {
 }
 
 void Announce(const SimulationConfig& config) {
+  const std::string passes = PassesNotice(config.job);
+  if (!passes.empty()) fmt::print(stderr, "{}\n", passes);
   Warn(NoiseWarning(config.job));
   if (config.job.codec->certified) return;
   if (!config.job.codec->servable) {
@@ -185,7 +188,7 @@ class RepeatedRun {
       : request_(WithFleet(request)),
         seeds_(ParseSeeds(*request.seeds)),
         data_(OpenDataOf(request_)),
-        rounds_(static_cast<size_t>(request.job.plan.rounds)),
+        rounds_(static_cast<size_t>(RoundsOf(request_, request_.fleet.devices))),
         progress_(seeds_.size() * rounds_, posix::StandardErrorIsTerminal()) {
     for (const auto& [option, path] :
          {std::pair("model-out", request.model_out), std::pair("average-out", request.average_out),

@@ -150,6 +150,7 @@ void Server::Loop::Tick() {
   }
   ReportLacking();
   WatchFleet();
+  if (waits_ && !in_step_ && job_->CanGoOn()) EndWait();
   if (events_.alive) events_.alive(now());
   const bool all_told = job_->config().close_early() && to_be_told_.empty() && told_.empty();
   if (finished_ && IsPoolIdle() && (all_told || now() >= farewell_deadline_ms_)) StopLoop();

@@ -82,6 +82,9 @@ bool Attempt::IsTimed() const {
 bool Attempt::IsComplete() const {
   if (!config_.close_early()) return false;
   const std::lock_guard<std::mutex> lock(mutex_);
+  // The time of the last report would tell how long an old device has trained.
+  const bool is_timed = config_.process.report_after_ms > 0 && untimed_.empty();
+  if (config_.plan.timed_reports && !is_timed) return false;
   // Only an attempt that will be released may end early. So it stays open until enough devices have
   // checked in.
   return open_ && counts_.checked_in >= config_.min_devices &&

@@ -89,7 +89,8 @@ class Attempt {
   // nothing about how long anybody trained.
   bool IsTimed() const;
 
-  // True if the configuration lets rounds close early, the attempt is open, every drawn device has
+  // True if the configuration lets rounds close early, with timed reports also IsTimed(), the attempt
+  // is open, every drawn device has
   // reported, had its update rejected or said that it lacks something, and at least
   // config.min_devices devices have checked in with this process. There is then no reason to wait
   // longer.

@@ -7,6 +7,16 @@
 namespace sotto::server {
 namespace {
 
+void RequireCohort(uint32_t cohort, uint32_t devices) {
+  if (cohort < 1 || cohort > devices) {
+    throw std::invalid_argument("a cohort has at least one device and at most all of them");
+  }
+}
+
+void RequireDrawn(const RandomStream& random) {
+  if (random.status() != Status::kOk) throw std::runtime_error("drawing a cohort: ChaCha20 failed");
+}
+
 std::vector<uint32_t> DrawUniform(uint32_t devices, uint32_t cohort, RandomStream& random) {
   std::vector<uint32_t> all(devices);
   std::iota(all.begin(), all.end(), 0U);
@@ -37,9 +47,7 @@ std::vector<uint32_t> DrawCohort(privacy::Sampling sampling, uint32_t devices, u
                                  RandomStream& random, uint32_t planned_devices) {
   const bool is_poisson = sampling == privacy::Sampling::kPoisson;
   const uint32_t planned = is_poisson && planned_devices != 0 ? planned_devices : devices;
-  if (cohort < 1 || cohort > planned) {
-    throw std::invalid_argument("a cohort has at least one device and at most all of them");
-  }
+  RequireCohort(cohort, planned);
   const bool takes_all = sampling != privacy::Sampling::kUniform && cohort == devices;
   std::vector<uint32_t> drawn;
   if (is_poisson) {
@@ -49,8 +57,26 @@ std::vector<uint32_t> DrawCohort(privacy::Sampling sampling, uint32_t devices, u
   } else {
     drawn = DrawUniform(devices, cohort, random);
   }
-  if (random.status() != Status::kOk) throw std::runtime_error("drawing a cohort: ChaCha20 failed");
+  RequireDrawn(random);
   return drawn;
+}
+
+std::vector<uint32_t> ChooseByTurns(std::vector<Candidate> candidates, uint32_t cohort,
+                                    RandomStream& random) {
+  const auto count = static_cast<uint32_t>(candidates.size());
+  RequireCohort(cohort, count);
+  for (uint32_t i = 0; i + 1 < count; ++i) {
+    std::swap(candidates[i], candidates[i + random.Below(count - i)]);
+  }
+  RequireDrawn(random);
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) {
+                     return a.turns != b.turns ? a.turns < b.turns : a.is_rested && !b.is_rested;
+                   });
+  std::vector<uint32_t> chosen;
+  for (uint32_t i = 0; i < cohort; ++i) chosen.push_back(candidates[i].device);
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
 }
 
 }  // namespace sotto::server

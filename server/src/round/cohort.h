@@ -1,7 +1,9 @@
-// Draws the devices of a round. Part of sotto::server/round.
+// The devices of a round: drawn, or chosen by their turns. Part of sotto::server/round.
 //
-// The server draws the cohort over all eligible devices, connected or not, before any device
-// reports. The accountant's amplification by sampling holds for this draw and for no other choice.
+// DrawCohort() draws over all eligible devices, connected or not, before any device reports. The
+// accountant's amplification by sampling holds for this draw and for no other choice.
+// ChooseByTurns() is for Sampling::kPasses, where nothing is amplified and the choice is free
+// (plans/turns.h).
 //
 // Safe from any thread, if each has its own random stream.
 #pragma once
@@ -25,5 +27,21 @@ namespace sotto::server {
 // Throws std::invalid_argument, or std::runtime_error if the random stream fails.
 std::vector<uint32_t> DrawCohort(privacy::Sampling sampling, uint32_t devices, uint32_t cohort,
                                  RandomStream& random, uint32_t planned_devices = 0);
+
+// A device that may be asked for a turn: its limit allows one, and under Order::kConnected it is
+// connected.
+struct Candidate {
+  uint32_t device = 0;    // index
+  int64_t turns = 0;      // charged in this job
+  bool is_rested = true;  // its last turn is not one of the latest rounds
+};
+
+// The devices to ask, ascending: those with the fewest turns first, of these the rested ones first,
+// and otherwise by a shuffle. With all devices as candidates they are disjoint cohorts until each
+// device has had its turn.
+//   cohort  in [1, candidates]
+// Throws as DrawCohort().
+std::vector<uint32_t> ChooseByTurns(std::vector<Candidate> candidates, uint32_t cohort,
+                                    RandomStream& random);
 
 }  // namespace sotto::server

@@ -123,6 +123,16 @@ std::vector<uint32_t> DeviceRegistry::IndicesOf(std::vector<uint32_t> positions)
   return positions;
 }
 
+std::vector<uint32_t> DeviceRegistry::PositionsOf(std::vector<uint32_t> indices) const {
+  auto revoked = revoked_.begin();
+  uint32_t skipped = 0;
+  for (uint32_t& index : indices) {
+    for (; revoked != revoked_.end() && *revoked < index; ++revoked) ++skipped;
+    index -= skipped;
+  }
+  return indices;
+}
+
 uint32_t DeviceRegistry::Find(const std::string& id) const {
   const uint32_t found = IndexOf(id);
   return found == size() || IsEligible(found) ? found : size();

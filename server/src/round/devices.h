@@ -88,6 +88,9 @@ class DeviceRegistry {
   // ascending if the positions are.
   std::vector<uint32_t> IndicesOf(std::vector<uint32_t> positions) const;
 
+  // The reverse, of eligible devices. Ascending, as the indices are.
+  std::vector<uint32_t> PositionsOf(std::vector<uint32_t> indices) const;
+
   // Locks the names and secrets in memory, if the system allows it, so that they reach no swap
   // space. Call it after the last Register(). The server keeps no other long-lived copy of a
   // secret.

@@ -39,8 +39,14 @@ Job::Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log, co
       server_key_(server_key),
       estimator_(MakeEstimator(config_.aggregation)),
       optimiser_(MakeOptimiser(config_.aggregation)),
+      needs_(config_.TaskFor(0, config_.training.clip_l2)),
       parameters_(config_.model->parameters),
       clip_l2_(config_.training.clip_l2) {
+  if (config_.plan.sampling == privacy::Sampling::kPasses) {
+    privacy::Plan plan = budget_.phases().Limited(config_.plan);
+    if (!config_.codec->noise) plan.delta = 0.5;  // a job without privacy has none
+    turns_.emplace(plan);
+  }
   if (!resume && config_.plan.devices != devices_->eligible()) {
     throw std::invalid_argument("the plan's number of devices is not that of the registry");
   }
@@ -78,6 +84,9 @@ void Job::Resume(const JobState& state) {
   if (!state.heard.empty() && state.heard.size() != devices_->size()) {
     throw std::runtime_error("the stored state has another number of devices than the job's");
   }
+  if (!turns_ && !state.seals.empty()) {
+    throw std::runtime_error("the stored state has turns, and the job is not of passes");
+  }
   if (state.parameters.size() != parameters_.size()) {
     throw std::runtime_error("the stored model has another number of parameters than the job's");
   }
@@ -86,6 +95,7 @@ void Job::Resume(const JobState& state) {
   if (state.clip_l2 != 0) clip_l2_ = static_cast<float>(state.clip_l2);
   attempt_ = state.next_attempt;
   heard_before_ = state.heard;
+  for (const SealRecord& seal : state.seals) turns_->Seal(seal);
 }
 
 JobState Job::State() const {
@@ -99,6 +109,7 @@ JobState Job::State() const {
   state.clip_l2 = static_cast<double>(clip_l2_);
   state.heard = heard_before_;
   state.phases = budget_.phases();
+  if (turns_) state.seals = turns_->seals();
   state.planned = static_cast<uint32_t>(config_.plan.rounds);
   return state;
 }
@@ -205,11 +216,60 @@ std::string Job::Hindrance() const {
          std::to_string(least) + " that a round needs; add some with `sotto keys new`";
 }
 
+// Of kPasses: the devices whose limits allow a turn in the next round.
+std::vector<Candidate> Job::DevicesWithRoom() const {
+  const int64_t half_a_pass = config_.plan.devices / (2 * config_.plan.cohort);
+  const privacy::Turns turn = turns_->TurnIn(round_);
+  std::vector<Candidate> devices;
+  for (uint32_t device = 0; device < devices_->size(); ++device) {
+    const int64_t number = devices_->NumberOf(device);
+    if (!devices_->IsEligible(device) || !turns_->HasRoom(number, turn)) continue;
+    const int64_t last = turns_->LastRoundOf(number);
+    const bool is_rested = last == TurnBook::kNoRound || last + half_a_pass < int64_t{round_};
+    devices.push_back({device, turns_->UsedBy(number).count, is_rested});
+  }
+  return devices;
+}
+
+// Of these the ones that can be asked now. Order::kFixed looks at nobody's presence.
+std::vector<Candidate> Job::HeardOf(std::vector<Candidate> candidates) const {
+  if (config_.plan.order == privacy::Order::kFixed || config_.process.hears_all) return candidates;
+  const auto since =
+      std::chrono::steady_clock::now() - std::chrono::milliseconds(config_.process.heard_within_ms);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto is_away = [&](const Candidate& candidate) {
+    const uint32_t device = candidate.device;
+    const bool in_last_attempt = device < heard_before_.size() && heard_before_[device];
+    return !in_last_attempt && (device >= last_heard_.size() || last_heard_[device] < since);
+  };
+  candidates.erase(std::remove_if(candidates.begin(), candidates.end(), is_away), candidates.end());
+  return candidates;
+}
+
+bool Job::CanGoOn() const {
+  return waits_for_turns_ && HindranceOfTurns(HeardOf(DevicesWithRoom()).size()).empty();
+}
+
+// Why a job of kPasses waits, if so many devices with a turn left were heard; empty: it need not,
+// or it would wait in vain.
+std::string Job::HindranceOfTurns(size_t heard) const {
+  const auto least = static_cast<size_t>(config_.plan.cohort);
+  if (heard >= least || DevicesWithRoom().size() < least) return "";
+  return "waiting for devices: " + Counted(static_cast<int64_t>(heard), "device") + " of the " +
+         std::to_string(least) + " that a round needs are connected and have a turn left";
+}
+
 // Opens the next attempt at the round, or finishes the job if there can be none, or waits.
 void Job::StartAttempt() {
   for (;; GiveAttemptUp()) {
     TakeFleet();
     waiting_for_ = Hindrance();
+    waits_for_turns_ = false;
+    if (waiting_for_.empty() && turns_) {
+      candidates_ = HeardOf(DevicesWithRoom());
+      waiting_for_ = HindranceOfTurns(candidates_.size());
+      waits_for_turns_ = !waiting_for_.empty();
+    }
     if (!waiting_for_.empty()) {
       const std::lock_guard<std::mutex> lock(mutex_);
       phase_ = Phase::kIdle;
@@ -225,6 +285,15 @@ void Job::StartAttempt() {
     }
     if (const std::string refusal = budget_.Refusal(round_); !refusal.empty()) {
       Finish(refusal);
+      return;
+    }
+    if (turns_ && candidates_.size() < static_cast<size_t>(config_.plan.cohort)) {
+      Finish("the turns of its devices are used: " +
+             Counted(static_cast<int64_t>(DevicesWithRoom().size()), "device") + " of the " +
+             std::to_string(config_.plan.cohort) +
+             " that a round needs have one left; a device takes part in at most " +
+             Counted(config_.plan.participations, "round") +
+             " of a job; to go on, add devices, or begin another job");
       return;
     }
     DrawCohort();
@@ -245,16 +314,34 @@ void Job::StartAttempt() {
   phase_ = Phase::kOpen;
 }
 
+// The registry's indices of the attempt's devices.
+std::vector<uint32_t> Job::ChooseCohort() const {
+  RandomStream random(posix::DeriveKey(server_key_, key_label::kCohort, round_, attempt_), 0);
+  const auto cohort = static_cast<uint32_t>(config_.plan.cohort);
+  if (turns_) return ChooseByTurns(candidates_, cohort, random);
+  return devices_->IndicesOf(server::DrawCohort(config_.plan.sampling, devices_->eligible(), cohort,
+                                                random,
+                                                static_cast<uint32_t>(config_.plan.devices)));
+}
+
 // Draws the attempt's devices and commits them.
 void Job::DrawCohort() {
-  RandomStream random(posix::DeriveKey(server_key_, key_label::kCohort, round_, attempt_), 0);
-  const std::vector<uint32_t> positions = server::DrawCohort(
-      config_.plan.sampling, devices_->eligible(), static_cast<uint32_t>(config_.plan.cohort),
-      random, static_cast<uint32_t>(config_.plan.devices));
-  log_.CommitAttempt({round_, attempt_, positions, devices_->eligible(), joined_});
+  const std::vector<uint32_t> cohort = ChooseCohort();
+  log_.CommitAttempt(
+      {round_, attempt_, devices_->PositionsOf(cohort), devices_->eligible(), joined_});
   joined_.clear();
-  cohort_ = devices_->IndicesOf(positions);
+  cohort_ = cohort;
   ++attempts_;
+}
+
+// Of kPasses: charges the devices that were asked, before the sum of the attempt is read.
+void Job::Seal() {
+  if (!turns_) return;
+  SealRecord seal = {round_, attempt_, {}};
+  for (const uint32_t device : cohort_) seal.devices.push_back(devices_->NumberOf(device));
+  std::sort(seal.devices.begin(), seal.devices.end());
+  log_.SealAttempt(seal);
+  turns_->Seal(seal);
 }
 
 TrainTask Job::MakeTask() const {
@@ -352,6 +439,12 @@ Reply Job::Answer(uint32_t device, const Request& request) {
   std::shared_ptr<Attempt> attempt;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (is_hello && turns_ && !IsLacking(needs_, request.abilities)) {
+      if (device >= last_heard_.size()) {
+        last_heard_.resize(device + 1, std::chrono::steady_clock::time_point::min());
+      }
+      last_heard_[device] = std::chrono::steady_clock::now();
+    }
     if (suspended_) return AnswerBetweenAttempts(request, config_);
     attempt = current_;
     if (is_hello && phase_ == Phase::kFinished && !gave_up_) {
@@ -403,12 +496,13 @@ RoundOutcome Job::FinishRound(PartialSum total) {
   if (config_.codec->accounted && config_.process.observes_updates) {
     outcome.planned_epsilon = budget_.PlannedEpsilon();
   }
-  if (outcome.checked_in < config_.min_devices) {
+  if (outcome.checked_in < config_.min_devices || outcome.reported < config_.quorum) {
     outcome.spent = Spent();  // the server has seen this attempt's updates
     GiveAttemptUp();
     StartAttempt();
     return outcome;
   }
+  Seal();
   ReleaseResult release = MakeRelease(std::move(total), &outcome);
   Commit(release, outcome);
   outcome.released = true;

@@ -19,6 +19,7 @@
 // only while no round is being opened or closed.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -28,11 +29,13 @@
 
 #include "round/attempt.h"
 #include "round/budget.h"
+#include "round/cohort.h"
 #include "round/devices.h"
 #include "round/job_config.h"
 #include "round/job_log.h"
 #include "round/release.h"
 #include "round/round_outcome.h"
+#include "round/turn_book.h"
 #include "sotto/messages.h"
 
 namespace sotto::server {
@@ -70,6 +73,13 @@ class Job {
 
   // While it is paused a job opens no attempt. The one that is open goes on. From any thread.
   void SetPaused(bool paused);
+
+  // Whether the job waited for connected devices that have a turn left, and there are enough now:
+  // OpenRound() can open an attempt. Of kPasses only.
+  bool CanGoOn() const;
+
+  // The turns of the job's devices; null unless the job is of kPasses.
+  const TurnBook* turns() const { return turns_ ? &*turns_ : nullptr; }
 
   // Why OpenRound() opened nothing though the job is not finished, for people; empty: it did.
   const std::string& waiting_for() const { return waiting_for_; }
@@ -161,7 +171,14 @@ class Job {
   void StartAttempt();
   void TakeFleet();
   std::string Hindrance() const;
-  privacy::Plan PlanOfRound() const { return PlanForFleet(config_.plan, budget_.devices()); }
+  std::string HindranceOfTurns(size_t heard) const;
+  std::vector<Candidate> DevicesWithRoom() const;
+  std::vector<Candidate> HeardOf(std::vector<Candidate> candidates) const;
+  std::vector<uint32_t> ChooseCohort() const;
+  void Seal();
+  privacy::Plan PlanOfRound() const {
+    return PlanForFleet(budget_.phases().Limited(config_.plan), budget_.devices());
+  }
   void DrawCohort();
   void GiveAttemptUp();
   TrainTask MakeTask() const;
@@ -182,7 +199,11 @@ class Job {
   uint8_t job_id_[kJobIdSize] = {};
   uint8_t model_digest_[kSha256Size] = {};
 
-  mutable std::mutex mutex_;  // guards the next eight members
+  const TrainTask needs_;          // a task, for what it needs of devices
+  std::optional<TurnBook> turns_;  // of kPasses
+
+  mutable std::mutex mutex_;                                       // guards the next nine members
+  std::vector<std::chrono::steady_clock::time_point> last_heard_;  // of kPasses, by registry index
   Phase phase_ = Phase::kIdle;
   std::string finish_reason_;
   bool gave_up_ = false;
@@ -193,6 +214,8 @@ class Job {
   bool paused_ = false;
 
   std::string waiting_for_;
+  bool waits_for_turns_ = false;
+  std::vector<Candidate> candidates_;  // of kPasses, for the attempt that begins
   std::vector<int64_t> joined_;  // DeviceRegistry::NumberOf(), since the last committed attempt
   uint32_t round_ = 0;
   uint32_t attempt_ = 0;

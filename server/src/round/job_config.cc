@@ -256,6 +256,13 @@ void JobConfig::Validate() const {
   Require(
       !codec->noise || plan.sampling != privacy::Sampling::kPoisson || min_devices == 0,
       "Poisson sampling releases every round: the least number of devices that check in must be 0");
+  const bool is_passes = plan.sampling == privacy::Sampling::kPasses;
+  Require(quorum == 0 || (is_passes && plan.order == privacy::Order::kConnected),
+          "a quorum is for passes in the order connected: to give an attempt up because few report "
+          "would tell who was drawn, or who is there");
+  Require(quorum <= plan.cohort, "a quorum is at most the cohort");
+  Require(!is_passes || plan.participations >= 1,
+          "a job of passes says in how many rounds a device takes part at most");
   Require(epsilon_budget > 0, "the privacy budget is positive");
   Require(process.threads >= 1, "at least one thread is needed");
   Require(plan.devices >= 1 && plan.cohort >= 1 && plan.cohort <= plan.devices && plan.rounds >= 1,

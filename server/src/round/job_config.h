@@ -47,6 +47,11 @@ struct ProcessOptions {
   // learn with their task: each trains, waits, and uploads then (sotto/client.h). It must follow
   // from public figures alone. 0: there is none, and a device uploads when it has trained.
   uint32_t report_after_ms = 0;
+  // Sampling::kPasses asks devices that were heard in the last attempt, or within so long: the
+  // longest silence of a device that waits for work, milliseconds.
+  uint32_t heard_within_ms = 120'000;
+  // Every eligible device counts as heard: in a simulation, whose devices have no connection.
+  bool hears_all = false;
   // A release also computes UpdateFigures. The work does not depend on who reports.
   bool observes_updates = false;
 };
@@ -101,6 +106,10 @@ struct JobConfig {
   uint32_t min_devices = 1;
   // Only updates under a salt of the server are taken: see GivesSalts().
   bool requires_salt = false;
+  // If fewer devices report by the deadline, the attempt is given up before its sum is read, at no
+  // privacy cost (plans/turns.h, lemma 6). For Sampling::kPasses with Order::kConnected only, where
+  // no draw is secret; 0: every attempt is released.
+  uint32_t quorum = 0;
   bool seeded = false;  // randomness derives from a known number: NOT private; for the ledger
 
   ProcessOptions process;

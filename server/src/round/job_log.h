@@ -25,6 +25,14 @@ struct JobRecord {
   Span<const float> parameters = {};  // [model.parameters] of the model with which the job begins
 };
 
+// An attempt of Sampling::kPasses whose sum is about to be read. It is written before that, so that
+// no crash can hide a turn: sealed means charged (plans/turns.h, lemma 6).
+struct SealRecord {
+  uint32_t round = 0;
+  uint32_t attempt = 0;
+  std::vector<int64_t> devices;  // that were asked: DeviceRegistry::NumberOf(), ascending
+};
+
 // The state of a job between two rounds, from its log. A new process resumes the job in this state.
 struct JobState {
   uint8_t job_id[kJobIdSize] = {};
@@ -40,7 +48,8 @@ struct JobState {
   // The devices that the last attempt heard, by registry index (round/attempt.h); empty: none. A
   // store does not know them.
   std::vector<bool> heard;
-  JobPhases phases;  // what its rounds so far were accounted with
+  JobPhases phases;               // what its rounds so far were accounted with
+  std::vector<SealRecord> seals;  // of kPasses: all turns of the job so far, in their order
   uint32_t planned =
       0;  // rounds of its plan so far, which the configuration may extend; 0: as there
 };
@@ -89,6 +98,8 @@ class JobLog {
   // began with another configuration. In the second case the message names the field.
   virtual void BeginJob(const JobRecord& record) = 0;
   virtual void CommitAttempt(const AttemptRecord& record) = 0;
+  // Of kPasses, after CommitAttempt() and before the sum of the attempt is read.
+  virtual void SealAttempt(const SealRecord& record) = 0;
   virtual void CommitRelease(const ReleaseRecord& record) = 0;
 
   // Receipts for devices: see receipts.h. A log that nobody can restore from a copy needs none.

@@ -34,8 +34,17 @@ bool JobPhases::SetFleet(const Plan& plan, int64_t devices, int64_t round, int64
 
 void JobPhases::ExtendFrom(int64_t rounds) { ends_.push_back(rounds); }
 
+Plan JobPhases::Limited(Plan plan) const {
+  const bool is_extended = plan.sampling == privacy::Sampling::kPasses && !ends_.empty();
+  if (is_extended) plan.limit_rounds = ends_.front();
+  return plan;
+}
+
 std::vector<SpentRounds> JobPhases::Split(const Plan& plan, int64_t rounds,
                                           int64_t attempts) const {
+  if (plan.sampling == privacy::Sampling::kPasses) {
+    return {{Limited(plan), rounds, std::max(attempts, rounds)}};
+  }
   std::vector<Fleet> fleets = {{plan.devices, 0, 0}};
   for (Fleet fleet : fleets_) {
     fleet.devices = ChargedDevices(plan, fleet.devices);

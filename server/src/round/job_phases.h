@@ -44,6 +44,9 @@
 //     a change that follows from them is not covered (PRIVACY.md, "The operator").
 //   Remark. A change of members that leaves N as it was begins no phase, by lemma 5.
 //
+// Passes (plans/turns.h). The number of devices is in no figure, and added rounds lift no limit. So
+// the rounds of a job are one phase, whatever joins, leaves or is added.
+//
 // What does not change with the fleet.
 //   - Uniform: B devices are drawn of N, without replacement. While N < B no round opens.
 //   - Poisson: each device is drawn with probability q = B0 / N0, of the fleet that the job began
@@ -72,6 +75,9 @@ class JobPhases {
 
   // The plan had so many rounds before it got more.
   void ExtendFrom(int64_t rounds);
+
+  // The plan with the limit of its devices, which follows from the rounds with which the job began.
+  privacy::Plan Limited(privacy::Plan plan) const;
 
   // The number of eligible devices now.
   int64_t DevicesNow(const privacy::Plan& plan) const {

@@ -27,6 +27,11 @@ void SharedLog::CommitAttempt(const AttemptRecord& record) {
   store_.CommitAttempt(record);
 }
 
+void SharedLog::SealAttempt(const SealRecord& record) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  store_.SealAttempt(record);
+}
+
 void SharedLog::CommitRelease(const ReleaseRecord& record) {
   const std::lock_guard<std::mutex> lock(mutex_);
   store_.CommitRelease(record);

@@ -33,6 +33,7 @@ class SharedLog : public JobLog {
 
   void BeginJob(const JobRecord& record) override;
   void CommitAttempt(const AttemptRecord& record) override;
+  void SealAttempt(const SealRecord& record) override;
   void CommitRelease(const ReleaseRecord& record) override;
   ByteSpan ReceiptOf(uint32_t round, uint32_t attempt) override;
   void CheckReceipt(ByteSpan receipt) override;

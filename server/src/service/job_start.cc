@@ -65,11 +65,17 @@ JobConfig ServedConfig(const ServeRequest& o, uint32_t devices, const History& h
     then.job.plan.rounds = std::min(o.job.plan.rounds, began.rounds);
     config = MakeJobAfter(then, static_cast<uint32_t>(began.devices),
                           SpentAtBeginning(history, *resumed));
-    config.plan.rounds = o.job.plan.rounds;
+    const bool follows = config.plan.sampling == privacy::Sampling::kPasses && !o.Has("rounds");
+    if (!follows) config.plan.rounds = o.job.plan.rounds;
     if (config.codec->noise) config.spent_before = SpentBefore(history, resumed);
   }
   config.seeded = o.seed.has_value();
   config.process.poll_interval_ms = static_cast<uint32_t>(PollInterval(o) * 1000);
+  if (config.plan.timed_reports) {
+    config.process.report_after_ms = static_cast<uint32_t>(o.round_timeout_s * 1000 * 2 / 3);
+  }
+  // A device that waits for work is heard at least so often: its Hello is kept, or it polls.
+  config.process.heard_within_ms = 2 * kMostHoldMs + 3 * config.process.poll_interval_ms;
   config.process.constant_work = !config.close_early();
   return config;
 }

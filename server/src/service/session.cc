@@ -171,6 +171,7 @@ void ServeSession::LogStart() const {
   log_.Write(
       "this log is the operator's: its counts and times tell who took part; what may be shown: "
       "sotto account ledger --published");
+  if (const std::string passes = PassesNotice(config_); !passes.empty()) log_.Write(passes);
   LogEarlierJobs(config_, log_);
   if (!config_.codec->certified)
     log_.Write("NO PRIVACY: this job protects nothing; for experiments only");

@@ -38,6 +38,9 @@ SimulationRequest DryRun(const SimulationRequest& request) {
   dry.job.plan.sampling = request.job.plan.sampling;
   dry.job.plan.cohort = request.job.plan.cohort;
   dry.job.plan.rounds = request.job.plan.rounds;
+  dry.job.plan.order = request.job.plan.order;
+  dry.participations = request.participations;
+  dry.given = request.given;
   FindNamed("none", &dry.job.codec);
   dry.data = *request.noise_decay_from;
   dry.fleet.devices = request.fleet.devices;

@@ -170,15 +170,40 @@ RoundReport ReportFromState(const Json& json) {
   return report;
 }
 
+Json SealsToState(const std::vector<SealRecord>& seals) {
+  Json json = Json::array();
+  for (const SealRecord& seal : seals) {
+    json.push_back({{"round", seal.round}, {"attempt", seal.attempt}, {"devices", seal.devices}});
+  }
+  return json;
+}
+
+std::vector<SealRecord> SealsFromState(const Json& json) {
+  std::vector<SealRecord> seals;
+  for (const Json& seal : json) {
+    SealRecord record;
+    ReadNumber(seal.at("round"), record.round);
+    ReadNumber(seal.at("attempt"), record.attempt);
+    for (const Json& device : seal.at("devices")) {
+      ReadNumber(device, record.devices.emplace_back());
+    }
+    seals.push_back(std::move(record));
+  }
+  return seals;
+}
+
 Json JobToState(const JobState& job) {
-  return {{"id", posix::Hex(job.job_id)},
-          {"next_round", job.next_round},
-          {"next_attempt", job.next_attempt},
-          {"attempts", job.attempts},
-          {"clip_l2", job.clip_l2},
-          {"heard", BitsOf(job.heard)},
-          {"optimiser_state", HexOf(job.optimiser_state)},
-          {"parameters", HexOf(job.parameters)}};
+  Json json = {{"id", posix::Hex(job.job_id)},
+               {"next_round", job.next_round},
+               {"next_attempt", job.next_attempt},
+               {"attempts", job.attempts},
+               {"clip_l2", job.clip_l2},
+               {"heard", BitsOf(job.heard)},
+               {"optimiser_state", HexOf(job.optimiser_state)},
+               {"parameters", HexOf(job.parameters)}};
+  // Only jobs of passes have this field.
+  if (!job.seals.empty()) json["seals"] = SealsToState(job.seals);
+  return json;
 }
 
 JobState JobFromState(const Json& json) {
@@ -191,6 +216,7 @@ JobState JobFromState(const Json& json) {
   job.heard = BitsFrom(json.at("heard"));
   job.optimiser_state = FromHex(json.at("optimiser_state").get<std::string>());
   job.parameters = FloatsFromHex(json.at("parameters"));
+  if (json.contains("seals")) job.seals = SealsFromState(json["seals"]);
   if (job.next_round > 0 && job.parameters.empty()) {
     throw std::invalid_argument("rounds without a model");
   }
@@ -270,6 +296,21 @@ void RequireEvaluations(const RunState& state) {
   }
 }
 
+// Each released round of passes was sealed, with its whole cohort, once.
+void RequireSeals(const RunState& state) {
+  const std::vector<SealRecord>& seals = state.job.seals;
+  RequireThat(
+      seals.size() == state.rounds.size(),
+      fmt::format("turns of {} rounds, and {} are released", seals.size(), state.rounds.size()));
+  for (size_t i = 0; i < seals.size(); ++i) {
+    const RoundOutcome& outcome = state.rounds[i].outcome;
+    const bool fits = seals[i].round == i && seals[i].attempt == outcome.attempt &&
+                      seals[i].devices.size() == outcome.cohort &&
+                      std::is_sorted(seals[i].devices.begin(), seals[i].devices.end());
+    RequireThat(fits, fmt::format("the turns of round {} are not its cohort", i + 1));
+  }
+}
+
 // What no simulation of this configuration writes. A digest does not stop somebody who edits a
 // state; but rounds that are released again, or beyond the plan, are not what its epsilon counts.
 void RequireConsistent(const RunState& state) {
@@ -292,6 +333,8 @@ void RequireConsistent(const RunState& state) {
               "a parameter of its model is not finite");
   RequireRounds(state);
   RequireEvaluations(state);
+  const bool is_passes = configuration.value("sampling", "") == "passes";
+  if (is_passes || !state.job.seals.empty()) RequireSeals(state);
   for (const RoundReport& report : state.rounds) {
     const RoundOutcome& outcome = report.outcome;
     const bool fits = outcome.cohort <= devices && outcome.checked_in <= devices &&

@@ -26,6 +26,7 @@ class RunLog : public JobLog {
     RequireRoundsOf(*config_.resume, config_.job);
   }
   void CommitAttempt(const AttemptRecord&) override {}
+  void SealAttempt(const SealRecord&) override {}  // the state of the run has it
   void CommitRelease(const ReleaseRecord&) override {}
 
   const std::string& configuration() const { return configuration_; }

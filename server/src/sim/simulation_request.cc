@@ -197,6 +197,7 @@ SimulationConfig MakeSimulation(const SimulationRequest& request) {
   SimulationConfig config;
   config.job = MakeJob(request, request.fleet.devices);
   config.job.seeded = request.seed.has_value();
+  config.job.process.hears_all = true;
   config.fleet = request.fleet;
   config.fleet.held_out =
       request.held_out.value_or(config.job.evaluates_on_devices ? kDefaultHeldOut : 0);

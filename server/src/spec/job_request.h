@@ -22,7 +22,7 @@ struct JobRequest {
   // The fields whose requested values MakeJob() uses unchanged. MakeJob() overwrites the other
   // fields:
   // - in the plan: the number of devices, planned_reports, dimension, clip_l2, noise and
-  //   certificate;
+  //   certificate; with passes participations, and the cohort and the rounds that nobody gave;
   // - aggregation.smoothing_axes; with smoothing_auto aggregation.smoothing;
   // - initial_parameters, clip_schedule, epsilon_budget, min_devices, spent_before,
   //   learning_rate_decay.
@@ -43,13 +43,15 @@ struct JobRequest {
   std::optional<double> noise_multiplier;  // instead of epsilon
   std::optional<double> noise_sigma;       // instead of both
   std::optional<double> epsilon_budget;    // absent: epsilon, or none with noise_multiplier
-  std::optional<double> delta;             // absent: devices^-1.1
+  std::optional<double> delta;             // absent: devices^-1.1; passes privacy::DefaultDelta()
   bool adaptive_clip = false;
-  bool clip_from_steps = false;          // each round's bound follows from its local steps
-  privacy::ClipSchedule clip_schedule;   // with adaptive_clip
-  std::optional<double> clip_noise;      // absent: cohort / 20, more if that takes above a tenth
-  std::optional<double> accuracy_noise;  // absent: 0.05, more if that takes above a tenth
-  std::optional<uint32_t> min_devices;   // absent: 1; 0 for Poisson sampling with noise
+  bool clip_from_steps = false;           // each round's bound follows from its local steps
+  privacy::ClipSchedule clip_schedule;    // with adaptive_clip
+  std::optional<double> clip_noise;       // absent: cohort / 20, more if that takes above a tenth
+  std::optional<double> accuracy_noise;   // absent: 0.05, more if that takes above a tenth
+  std::optional<uint32_t> min_devices;    // absent: 1; 0 for passes, and for Poisson with noise
+  std::optional<int64_t> participations;  // of passes; absent: 4, or as few as --rounds needs
+  std::optional<uint32_t> quorum;         // of passes; absent: 1, in the order fixed 0
   std::optional<double> learning_rate_decay;  // absent: 0.99 with a constant schedule, else 1
   privacy::TrustMode trust_mode = privacy::TrustMode::kTrustedServer;
   std::optional<double> private_noise_multiplier;  // present if and only if kPrivateNoise

@@ -38,6 +38,7 @@ void OpenModel(JobRequest& request, const std::string& value) {
 
 // Conditions under which a store holds a row: a job without the feature has no such row.
 bool HasInitialModel(const JobConfig& job) { return !job.initial_parameters.empty(); }
+bool IsPasses(const JobConfig& job) { return job.plan.sampling == privacy::Sampling::kPasses; }
 
 Fields ModelAndCode() {
   return {
@@ -92,9 +93,26 @@ Fields Sampling() {
       Row("sampling", Learns::kNoise, &privacy::Plan::sampling,
           "uniform: exactly B without replacement, replace-one adjacency; poisson: each device "
           "with chance B/N, add/remove adjacency; full: all devices in every round, whatever "
-          "--cohort, replace-one adjacency, nothing is amplified")
+          "--cohort, replace-one adjacency, nothing is amplified; passes: exactly B of those "
+          "that took part least, each in at most --participations rounds, replace-one "
+          "adjacency, no draw is secret")
           .OneOf(privacy::Sampling::kUniform, privacy::Sampling::kPoisson,
-                 privacy::Sampling::kFull),
+                 privacy::Sampling::kFull, privacy::Sampling::kPasses)
+          .ServedAsNames({Name(privacy::Sampling::kUniform), Name(privacy::Sampling::kPoisson),
+                          Name(privacy::Sampling::kFull)}),
+      Row("participations", Learns::kNoise, &JobRequest::participations,
+          "with --sampling passes: the most rounds of the job in which one device takes part")
+          .Within(kCount)
+          .Unit("rounds")
+          .ByDefault("4; with --rounds as few as they need")
+          .RunsWith(&privacy::Plan::participations)
+          .StoredIf(IsPasses),
+      Row("order", Learns::kNothing, &privacy::Plan::order,
+          "with --sampling passes: connected: of the devices that are connected, the least used "
+          "first; fixed: a shuffled list, in which a device that is away loses its turn; rounds "
+          "then end at their deadlines")
+          .OneOf(privacy::Order::kConnected, privacy::Order::kFixed)
+          .StoredUnlessDefault(),
       Derived("devices", &privacy::Plan::devices),
       Row("cohort", Learns::kNoise, &privacy::Plan::cohort,
           "devices drawn for a round, B; expected if Poisson")
@@ -122,12 +140,25 @@ Fields ServerStep() {
           "and nothing charged")
           .Within(kCountOrNone)
           .Unit("devices")
-          .ByDefault("1, Poisson 0")
+          .ByDefault("1, Poisson and passes 0")
           .RunsWith(&JobConfig::min_devices),
+      Row("quorum", Learns::kNothing, &JobRequest::quorum,
+          "with --sampling passes: if fewer of the asked devices report until the deadline, nothing "
+          "is released and nothing charged; 0: every round is released")
+          .Within(kCountOrNone)
+          .Unit("devices")
+          .ByDefault("1, with --order fixed 0")
+          .RunsWith(&JobConfig::quorum)
+          .StoredIf(IsPasses),
       Row("close-early", Learns::kNoise, &privacy::Plan::participants_known,
           "a round ends as soon as its whole cohort has reported; the time of a release then tells "
           "who takes part: epsilon is that of an adversary who knows the participants, and is not "
           "amplified by sampling"),
+      Row("timed-reports", Learns::kNothing, &privacy::Plan::timed_reports,
+          "with --sampling passes: devices upload at a time that the server names with the task, "
+          "two thirds of --round-timeout after the choice, and send zeros if they have not trained "
+          "by then; a round ends when all have reported, and its time tells of no device's data")
+          .StoredUnlessDefault(),
       Row("epsilon-budget", Learns::kNothing, &JobRequest::epsilon_budget,
           "no round starts that would take epsilon above this, earlier jobs on the same devices "
           "included")

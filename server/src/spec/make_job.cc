@@ -9,6 +9,7 @@
 #include "aggregate/smoothing.h"
 #include "export/parameters.h"
 #include "plans/calibration.h"
+#include "plans/turns.h"
 #include "round/release.h"
 #include "sotto/certificate.h"
 #include "spec/job_spec.h"
@@ -95,8 +96,51 @@ void RequirePlausible(const JobRequest& r, uint32_t devices) {
           "--private-noise-multiplier is for --trust-mode private-noise");
 }
 
+bool IsPasses(const JobRequest& r) { return r.job.plan.sampling == privacy::Sampling::kPasses; }
+
+void RequirePasses(const JobRequest& r) {
+  if (!IsPasses(r)) {
+    Require(!r.participations, "--participations is for --sampling passes");
+    Require(!r.quorum, "--quorum is for --sampling passes");
+    Require(r.job.plan.order == privacy::Order::kConnected, "--order is for --sampling passes");
+    Require(!r.job.plan.timed_reports, "--timed-reports is for --sampling passes");
+    return;
+  }
+  const bool is_fixed = r.job.plan.order == privacy::Order::kFixed;
+  Require(!r.min_devices,
+          "--min-devices counts devices that check in, and with --sampling passes none need to; "
+          "name how many must report, by --quorum");
+  Require(!is_fixed || !r.job.plan.participants_known,
+          "--order fixed asks devices that may be away, so its rounds end at their deadlines; "
+          "leave --close-early out, or say --order connected");
+  Require(!is_fixed || !r.job.plan.timed_reports,
+          "--order fixed keeps its deadlines; leave --timed-reports out, or say --order connected");
+  Require(!is_fixed || r.quorum.value_or(0) == 0,
+          "--order fixed releases every round: that few report would tell who is away; leave "
+          "--quorum out, or say --order connected");
+}
+
+// The request with the numbers of a job of passes that nobody gave.
+JobRequest WithPasses(JobRequest r, uint32_t devices) {
+  RequirePasses(r);
+  if (!IsPasses(r) || devices == 0) return r;
+  constexpr int64_t kParticipations = 4;
+  privacy::Plan& plan = r.job.plan;
+  if (plan.timed_reports) plan.participants_known = true;
+  if (!r.Has("cohort")) plan.cohort = privacy::DefaultCohort(devices);
+  if (plan.cohort > int64_t{devices} || plan.cohort < 1) return r;  // refused later
+  if (!r.participations && r.Has("rounds")) {
+    r.participations = privacy::ParticipationsFor(plan.rounds, plan.cohort, devices);
+  }
+  plan.participations = r.participations.value_or(kParticipations);
+  if (!r.Has("rounds")) {
+    plan.rounds = privacy::RoundsFor(plan.participations, plan.cohort, devices);
+  }
+  return r;
+}
+
 void RequireDelta(const JobRequest& r, uint32_t devices) {
-  Require(r.delta || devices > 1,
+  Require(r.delta || devices > 1 || IsPasses(r),
           "--delta: its default, devices^-1.1, is 1 for a single device; name one, for example "
           "--delta 1e-3");
 }
@@ -113,7 +157,8 @@ privacy::Plan BarePlan(const JobRequest& r, uint32_t devices) {
   plan.clip_bit_scale = 0;
   plan.accuracy_scale = 0;
   plan.noise_sigma = 0;
-  plan.delta = r.delta.value_or(std::pow(devices, -1.1));
+  plan.delta =
+      r.delta.value_or(IsPasses(r) ? privacy::DefaultDelta(devices) : std::pow(devices, -1.1));
   plan.private_noise_multiplier = r.private_noise_multiplier.value_or(0.0);
   plan.certificate = {kDitherEta, kDitherTau, kDitherRange};
   return plan;
@@ -225,8 +270,13 @@ const CodecInfo& ResolveCodec(const JobRequest& r) {
       "--mechanism {} adds noise: give a finite --epsilon, or --noise-multiplier", codec.name));
 }
 
-JobConfig MakeJob(const JobRequest& r, uint32_t devices,
+int64_t RoundsOf(const JobRequest& request, uint32_t devices) {
+  return WithPasses(request, devices).job.plan.rounds;
+}
+
+JobConfig MakeJob(const JobRequest& asked, uint32_t devices,
                   const std::vector<privacy::SpentRounds>& before) {
+  const JobRequest r = WithPasses(asked, devices);
   RequirePlausible(r, devices);
   JobConfig job = r.job;
   job.codec = &ResolveCodec(r);
@@ -250,7 +300,10 @@ JobConfig MakeJob(const JobRequest& r, uint32_t devices,
   ResolveSmoothing(r, &job);
   job.clip_schedule.reset();
   if (r.adaptive_clip) job.clip_schedule = r.clip_schedule;
-  job.min_devices = r.min_devices.value_or(is_poisson && job.codec->noise ? 0 : 1);
+  const bool needs_none = IsPasses(r) || (is_poisson && job.codec->noise);
+  job.min_devices = r.min_devices.value_or(needs_none ? 0 : 1);
+  const bool has_quorum = IsPasses(r) && job.plan.order == privacy::Order::kConnected;
+  job.quorum = r.quorum.value_or(has_quorum ? 1 : 0);
   job.process.threads = Threads(r.job.process.threads);
   job.Validate();
   return job;

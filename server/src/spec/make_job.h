@@ -14,6 +14,9 @@ namespace sotto::server {
 // Throws std::invalid_argument for a baseline with an infinite epsilon.
 const CodecInfo& ResolveCodec(const JobRequest& request);
 
+// The rounds of the requested job: with passes they may follow from the devices.
+int64_t RoundsOf(const JobRequest& request, uint32_t devices);
+
 // The configuration of the requested job.
 //   devices  in the fleet
 //   before   what earlier jobs have spent on these devices: the noise is calibrated to the rest of

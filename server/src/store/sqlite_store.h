@@ -83,6 +83,7 @@ class SqliteStore final : public Store {
   void AllowNewJob() override { may_begin_ = true; }
   void BeginJob(const JobRecord& record) override;
   void CommitAttempt(const AttemptRecord& record) override;
+  void SealAttempt(const SealRecord& record) override;
   void CommitRelease(const ReleaseRecord& record) override;
   void CommitEvaluation(uint32_t round, const EvaluatedData& data,
                         const Evaluation& evaluation) override;

@@ -178,6 +178,9 @@ std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement&
       privacy::EpsilonText(headline.epsilon), privacy::DeltaText(headline.delta),
       privacy::Name(headline.unit));
   text += DescribeOthers(spent);
+  if (plan.sampling == privacy::Sampling::kPasses) {
+    text += fmt::format("                 {}\n", DescribeStrength(headline));
+  }
   text += fmt::format("                 {} adjacency; {} sampling, {} of {}; {}; accountant {}\n",
                       privacy::Name(headline.adjacency), privacy::Name(spent.sampling), plan.cohort,
                       Counted(plan.devices, "device"), Counted(spent.rounds, "round"),

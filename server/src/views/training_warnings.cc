@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/counted.h"
+#include "plans/turns.h"
 #include "round/release.h"
 #include "views/figures.h"
 
@@ -57,6 +58,24 @@ std::string NoiseWarning(const JobConfig& job) {
       "--clip and --server-learning-rate scale noise and updates alike",
       DescribeNoise(job), Counted(job.plan.rounds, "round"), job.model->parameters, ratio,
       kMostNoise, LessNoise(job));
+}
+
+std::string PassesNotice(const JobConfig& job) {
+  const privacy::Plan& plan = job.plan;
+  if (plan.sampling != privacy::Sampling::kPasses) return "";
+  std::string text =
+      fmt::format("passes: {} of {} of {}, each in at most {}", Counted(plan.rounds, "round"),
+                  plan.cohort, Counted(plan.devices, "device"), plan.participations);
+  if (!job.codec->noise) return text;
+  const double mu = std::sqrt(privacy::LimitOf(plan).mu_squared);
+  if (!(mu > 0) || !std::isfinite(mu)) return text;
+  const double ratio = privacy::SignalToNoise(mu, plan.devices, plan.cohort, plan.dimension);
+  text += fmt::format("; signal to noise of the whole run {:.2g}", ratio);
+  if (ratio >= 1) return text;
+  return text + fmt::format(
+                    ", so the noise is the larger one: it would be 1 with devices times cohort "
+                    "near {:.2g}; a smaller model or a larger epsilon raises it too",
+                    privacy::DevicesTimesCohortFor(1, mu, plan.dimension));
 }
 
 std::string WorseWarning(const Evaluation& initial, const Evaluation& last) {

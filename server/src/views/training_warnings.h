@@ -1,4 +1,4 @@
-// Warnings about a training that costs privacy and teaches the model nothing. Part of
+// What is told of a training before it begins and when it has taught the model nothing. Part of
 // sotto::server/views.
 //
 // `sotto simulate` and `sotto serve` show them to the user who runs the training. The first follows
@@ -29,6 +29,13 @@ namespace sotto::server {
 std::string NoiseWarning(const JobConfig& job);
 
 constexpr double kMostNoise = 10;
+
+// Of a job of passes before its first round: its numbers, and the signal to noise of the whole run
+// (plans/turns.h, SignalToNoise()) with what would raise it. Not a warning. Empty for other jobs.
+//
+// Measured: softmax-784-10 on Fashion-MNIST reaches an accuracy of 0.60 at 0.34, 0.71 at 0.63,
+// 0.745 at 0.90 and 0.78 at 1.65, whatever mix of devices, cohort and epsilon makes it.
+std::string PassesNotice(const JobConfig& job);
 
 // That a training made the model worse, with both evaluations. See IsWorse().
 std::string WorseWarning(const Evaluation& initial, const Evaluation& last);

@@ -64,7 +64,7 @@ TEST(SpentRoundsTest, RoundsOfTheSamePlanCountAsIfOneJobHadReleasedThem) {
   }
 }
 
-// The filter's order is that of the first job, which knew of no colluders. Here it lies behind the
+// The filter takes the order of the first job, which knew of no colluders. Here it lies behind the
 // bend of a sampled curve, where some percent are lost.
 TEST(SpentRoundsTest, WhoeverColludesTodayColludedInEarlierJobs) {
   for (Plan plan : {UniformPlan(), PoissonPlan()}) {

@@ -70,5 +70,41 @@ TEST(Cohort, ImpossibleSizesAreRefused) {
   EXPECT_THROW(DrawCohort(Sampling::kUniform, 5, 0, random), std::invalid_argument);
 }
 
+TEST(CohortByTurns, TheLeastUsedAreAskedFirst) {
+  RandomStream random = Stream(5);
+  std::vector<Candidate> candidates;
+  for (uint32_t device = 0; device < 20; ++device) {
+    candidates.push_back({2 * device, device % 4, true});
+  }
+  EXPECT_EQ(ChooseByTurns(candidates, 5, random), (std::vector<uint32_t>{0, 8, 16, 24, 32}));
+  const std::vector<uint32_t> seven = ChooseByTurns(candidates, 7, random);
+  EXPECT_EQ(seven.size(), 7u);
+  for (const uint32_t device : seven) EXPECT_LE(device / 2 % 4, 1u);
+  EXPECT_TRUE(std::is_sorted(seven.begin(), seven.end()));
+}
+
+TEST(CohortByTurns, OfTheLeastUsedTheRestedOnesComeFirstAndNobodyIsShutOut) {
+  RandomStream random = Stream(6);
+  const std::vector<Candidate> candidates = {
+      {0, 1, true}, {1, 1, false}, {2, 1, true}, {3, 2, true}, {4, 1, false}};
+  EXPECT_EQ(ChooseByTurns(candidates, 2, random), (std::vector<uint32_t>{0, 2}));
+  EXPECT_EQ(ChooseByTurns(candidates, 4, random), (std::vector<uint32_t>{0, 1, 2, 4}));
+  EXPECT_EQ(ChooseByTurns(candidates, 5, random).size(), 5u);
+  EXPECT_THROW(ChooseByTurns(candidates, 6, random), std::invalid_argument);
+  EXPECT_THROW(ChooseByTurns({}, 1, random), std::invalid_argument);
+}
+
+// Each of 20 devices with equally many turns is asked with probability 1/4: as above.
+TEST(CohortByTurns, TiesAreBrokenByTheSeed) {
+  RandomStream random = Stream(7);
+  std::vector<Candidate> candidates;
+  for (uint32_t device = 0; device < 20; ++device) candidates.push_back({device, 3, true});
+  int counts[20] = {};
+  for (int round = 0; round < 40000; ++round) {
+    for (const uint32_t device : ChooseByTurns(candidates, 5, random)) ++counts[device];
+  }
+  for (const int count : counts) EXPECT_NEAR(count, 10000, 525);
+}
+
 }  // namespace
 }  // namespace sotto::server

@@ -82,6 +82,9 @@ JobRequest BaseFor(const std::string& name) {
     base.job.training.gradient_clip = 1;
   }
   base.job.evaluates_on_devices = name == "accuracy-noise";
+  if (name == "participations" || name == "order" || name == "quorum" || name == "timed-reports") {
+    base.job.plan.sampling = privacy::Sampling::kPasses;
+  }
   if (name == "private-noise-multiplier") {
     base.trust_mode = privacy::TrustMode::kPrivateNoise;
     base.private_noise_multiplier = 0.5;

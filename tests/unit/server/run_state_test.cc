@@ -6,6 +6,7 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <limits>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -141,6 +142,52 @@ TEST(RunState, AServerOptimiserAndAnAverageGoOnToTheByteOnAnyNumberOfThreads) {
     other.resume = whole.state;
     EXPECT_NE(RefusalOf(other).find("average"), std::string::npos);
   }
+}
+
+// Devices take part in at most two rounds. Attempts in which fewer than five of eight report are
+// given up.
+SimulationRequest PassesRequest() {
+  SimulationRequest request = SmallRequest();
+  request.job.plan.sampling = privacy::Sampling::kPasses;
+  request.participations = 2;
+  request.job.plan.rounds = 10;
+  request.given = {"cohort", "rounds"};
+  request.min_devices.reset();
+  request.quorum = 5;
+  return request;
+}
+
+TEST(RunState, TurnsGoOnToTheByteAndNobodyHasMoreThanTheLimit) {
+  const SimulationConfig config = MakeSimulation(PassesRequest());
+  const SimulationResult whole = Simulated(config);
+  ASSERT_EQ(whole.rounds.size(), 10u) << whole.finish_reason;
+  SimulationConfig resumed = config;
+  resumed.resume = RunStateFromText("file", ToText(Simulated(StoppedBefore(config, 4)).state));
+  ASSERT_EQ(resumed.resume->job.seals.size(), 4u);
+  const SimulationResult rest = Simulated(resumed);
+  EXPECT_EQ(rest.parameters, whole.parameters);
+  std::map<int64_t, int> turns;
+  for (const SealRecord& seal : rest.state.job.seals) {
+    for (const int64_t device : seal.devices) ++turns[device];
+  }
+  EXPECT_EQ(turns.size(), 40u);
+  for (const auto& [device, count] : turns) EXPECT_EQ(count, 2) << device;
+}
+
+TEST(RunState, TurnsThatDoNotFitTheRoundsAreRefused) {
+  const Json body =
+      BodyOf(ToText(Simulated(StoppedBefore(MakeSimulation(PassesRequest()), 4)).state));
+  Json fewer = body;
+  fewer["job"]["seals"].erase(3);
+  EXPECT_NE(RefusalOfText(TextOf(fewer)).find("turns of 3 rounds, and 4 are released"),
+            std::string::npos);
+  Json smaller = body;
+  smaller["job"]["seals"][1]["devices"].erase(0);
+  EXPECT_NE(RefusalOfText(TextOf(smaller)).find("the turns of round 2 are not its cohort"),
+            std::string::npos);
+  Json none = body;
+  none["job"].erase("seals");
+  EXPECT_NE(RefusalOfText(TextOf(none)).find("turns of 0 rounds"), std::string::npos);
 }
 
 TEST(RunState, AStateWithoutAnAverageHasNoFieldOfIt) {

@@ -26,6 +26,7 @@ constexpr uint32_t kSmallSamples = 7;
 // Remembers what a job commits, and can fail.
 struct RecordingStore : JobLog {
   std::vector<AttemptRecord> attempts;
+  std::vector<SealRecord> seals;
   std::vector<ReleaseRecord> releases;
   std::vector<std::vector<float>> models;
   bool fail = false;
@@ -34,6 +35,10 @@ struct RecordingStore : JobLog {
   void CommitAttempt(const AttemptRecord& record) override {
     if (fail) throw std::runtime_error("disk full");
     attempts.push_back(record);
+  }
+  void SealAttempt(const SealRecord& record) override {
+    if (fail) throw std::runtime_error("disk full");
+    seals.push_back(record);
   }
   void CommitRelease(const ReleaseRecord& record) override {
     if (fail) throw std::runtime_error("disk full");
@@ -65,6 +70,18 @@ inline JobConfig SmallConfig() {
 // The same job, whose rounds close as soon as all have reported.
 inline JobConfig ClosingEarly(JobConfig config) {
   config.plan.participants_known = true;
+  return config;
+}
+
+// Each device takes part in at most so many rounds. Three rounds of four of twelve devices make a
+// pass.
+inline JobConfig SmallPassesConfig(int64_t participations = 2, int64_t rounds = 6) {
+  JobConfig config = SmallConfig();
+  config.plan.sampling = privacy::Sampling::kPasses;
+  config.plan.participations = participations;
+  config.plan.rounds = rounds;
+  config.min_devices = 0;
+  config.process.hears_all = true;
   return config;
 }
 

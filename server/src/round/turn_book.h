@@ -1,0 +1,54 @@
+// The turns of each device in a job of Sampling::kPasses: who may be asked, and what was charged.
+// Part of sotto::server/round.
+//
+// A turn is charged when it is sealed: before the sum of its attempt is read, for each device that
+// was asked (plans/turns.h, lemma 6). A device whose next turn its limit does not allow is not
+// asked, and ends nobody's job. Devices are known by DeviceRegistry::NumberOf(), which no change of
+// a fleet and no new secret moves; so nothing refills a device. A device that joins has had no
+// turn.
+//
+// One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "plans/turns.h"
+#include "round/job_log.h"
+
+namespace sotto::server {
+
+class TurnBook {
+ public:
+  // Of a plan of kPasses; its limit_rounds set the limit.
+  explicit TurnBook(const privacy::Plan& plan);
+
+  // Charges the devices of a sealed attempt. Twice for the same attempt changes nothing.
+  void Seal(const SealRecord& seal);
+
+  // What a turn in this round costs, and whether the device's limit allows it.
+  privacy::Turns TurnIn(int64_t round) const { return privacy::TurnIn(plan_, round); }
+  bool HasRoom(int64_t device, const privacy::Turns& turn) const;
+
+  // What the device was charged for, and the round of its last turn; kNoRound: it had none.
+  static constexpr int64_t kNoRound = -1;
+  privacy::Turns UsedBy(int64_t device) const;
+  int64_t LastRoundOf(int64_t device) const;
+
+  const privacy::Turns& limit() const { return limit_; }
+  const std::vector<SealRecord>& seals() const { return seals_; }  // in their order
+
+ private:
+  struct Used {
+    privacy::Turns turns;
+    int64_t last_round = kNoRound;
+  };
+
+  const privacy::Plan plan_;
+  const privacy::Turns limit_;
+  std::unordered_map<int64_t, Used> used_;  // by DeviceRegistry::NumberOf()
+  std::vector<SealRecord> seals_;
+};
+
+}  // namespace sotto::server
