@@ -195,6 +195,8 @@ std::string DescribeJob(const JobLedger& ledger, const LedgerOptions& o) {
             DescribeFigure(FigureOf(ledger.releases.back().claims, ledger.releases.back().seeded)) +
             "\n";
   }
+  const std::string turns = o.published ? "" : DescribeTurns(ledger);
+  if (!turns.empty()) text += "  turns: " + turns + "\n";
   if (!o.published) text += DescribeEvaluations(ledger);
   return text + DescribeRest(ledger);
 }
@@ -300,7 +302,10 @@ Json ToJson(const LedgerOptions& o, const std::vector<JobLedger>& jobs) {
   json["releases"] = Json::array();
   for (const JobLedger& job : jobs) {
     json["jobs"].push_back(ToJson(job));
-    if (!o.published) json["jobs"].back()["evaluations"] = EvaluationsToJson(job);
+    if (!o.published) {
+      json["jobs"].back()["evaluations"] = EvaluationsToJson(job);
+      if (!job.job.seals.empty()) json["jobs"].back()["turns"] = TurnsToJson(job);
+    }
     for (const LedgerEntry& entry : job.releases)
       json["releases"].push_back(ReleaseToJson(entry, AudienceOf(o)));
   }

@@ -20,6 +20,7 @@
 #include "store/open_store.h"
 #include "views/claims_output.h"
 #include "views/figures.h"
+#include "views/ledger_output.h"
 #include "views/output_file.h"
 #include "views/round_output.h"
 
@@ -95,6 +96,8 @@ std::string DescribeJob(const JobLedger& ledger) {
   }
   text += fmt::format("  last       round {}: {} of {} reported{}\n", last.round + 1, last.reported,
                       last.plan.planned_reports, DescribeMore(kStatus, {nullptr, &last}));
+  const std::string turns = DescribeTurns(ledger);
+  if (!turns.empty()) text += fmt::format("  turns      {}\n", turns);
   return text + DescribeLastEvaluation(ledger);
 }
 
@@ -126,6 +129,7 @@ Json ToJson(const StoreOptions& o, const StoreState& state) {
       {"over", IsOver(*state.job)},
       {"claims", state.job->releases.empty() ? Json::array()
                                              : ClaimsToJson(state.job->releases.back().claims)}};
+  if (!job.seals.empty()) json["job"]["turns"] = TurnsToJson(*state.job);
   return json;
 }
 

@@ -96,10 +96,8 @@ Fields Sampling() {
           "--cohort, replace-one adjacency, nothing is amplified; passes: exactly B of those "
           "that took part least, each in at most --participations rounds, replace-one "
           "adjacency, no draw is secret")
-          .OneOf(privacy::Sampling::kUniform, privacy::Sampling::kPoisson,
-                 privacy::Sampling::kFull, privacy::Sampling::kPasses)
-          .ServedAsNames({Name(privacy::Sampling::kUniform), Name(privacy::Sampling::kPoisson),
-                          Name(privacy::Sampling::kFull)}),
+          .OneOf(privacy::Sampling::kUniform, privacy::Sampling::kPoisson, privacy::Sampling::kFull,
+                 privacy::Sampling::kPasses),
       Row("participations", Learns::kNoise, &JobRequest::participations,
           "with --sampling passes: the most rounds of the job in which one device takes part")
           .Within(kCount)
@@ -143,7 +141,7 @@ Fields ServerStep() {
           .ByDefault("1, Poisson and passes 0")
           .RunsWith(&JobConfig::min_devices),
       Row("quorum", Learns::kNothing, &JobRequest::quorum,
-          "with --sampling passes: if fewer of the asked devices report until the deadline, nothing "
+          "with --sampling passes: if fewer of the asked devices report by the deadline, nothing "
           "is released and nothing charged; 0: every round is released")
           .Within(kCountOrNone)
           .Unit("devices")

@@ -82,7 +82,21 @@ JobPhases PhasesOf(const std::string& store, const JobEntry& job) {
 std::vector<privacy::SpentRounds> SpentBy(const History& history, const JobEntry& job) {
   privacy::Plan plan = PlanOf(history, job);
   plan.rounds = PlanNow(history.store, job).rounds;
-  return PhasesOf(history.store, job).Split(plan, job.released, job.attempts);
+  // A sealed attempt is charged, also if the process ended before its release.
+  const auto sealed = static_cast<int64_t>(job.seals.size());
+  return PhasesOf(history.store, job).Split(plan, std::max(job.released, sealed), job.attempts);
+}
+
+std::map<int64_t, int64_t> DevicesByTurns(const JobEntry& job) {
+  std::map<int64_t, int64_t> devices;
+  if (job.seals.empty()) return devices;
+  std::map<int64_t, int64_t> turns;
+  for (const int64_t device : job.devices) turns[device] = 0;
+  for (const SealRecord& seal : job.seals) {
+    for (const int64_t device : seal.devices) ++turns[device];
+  }
+  for (const auto& [device, count] : turns) ++devices[count];
+  return devices;
 }
 
 std::vector<int64_t> JobsBefore(const History& history, const JobEntry& job) {
@@ -177,6 +191,7 @@ JobState StateOf(const std::string& store, const JobEntry& job, const StoredMode
   state.phases = PhasesOf(store, job);
   state.planned = static_cast<uint32_t>(PlanNow(store, job).rounds);
   std::copy(std::begin(job.job_id), std::end(job.job_id), state.job_id);
+  state.seals = job.seals;
   state.next_round = static_cast<uint32_t>(job.released);
   state.next_attempt = static_cast<uint32_t>(job.next_attempt);
   state.attempts = static_cast<uint32_t>(job.attempts);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -35,6 +36,10 @@ JobPhases PhasesOf(const std::string& store, const JobEntry& job);
 
 // What the job has spent, phase by phase. Throws as PlanOf().
 std::vector<privacy::SpentRounds> SpentBy(const History& history, const JobEntry& job);
+
+// How many of the job's devices were charged for so many turns of it, 0 included. Empty for a job
+// that is not of passes and for one that has sealed nothing.
+std::map<int64_t, int64_t> DevicesByTurns(const JobEntry& job);
 
 // Numbers of the earlier jobs that share devices with a job. The job's figures include theirs.
 std::vector<int64_t> JobsBefore(const History& history, const JobEntry& job);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "evaluation/evaluation.h"
+#include "round/job_log.h"
 #include "round/ledger_entry.h"
 #include "sotto/span.h"
 #include "sotto/wire.h"
@@ -56,6 +57,7 @@ struct JobEntry {
   std::vector<int64_t> first_devices;  // those with which it began, ascending
   std::vector<FleetEntry> fleets;      // changes, in their order
   std::vector<JobExtension> extensions;  // in their order
+  std::vector<SealRecord> seals;         // of kPasses: all its turns, by round and attempt
   int64_t released = 0;                  // rounds
   int64_t attempts = 0;                  // committed in all rounds
   int64_t next_attempt = 0;              // at the next round: above every committed one

@@ -105,6 +105,15 @@ constexpr Kind kKinds[] = {
      [](const int64_t* keys) {
        return fmt::format("attempt {} at round {} of job {}", keys[2] + 1, keys[1] + 1, keys[0]);
      }},
+    {"seal",
+     3,
+     {{"turns",
+       "SELECT job, round, attempt, device FROM turns "
+       "WHERE job = ? AND round = ? AND attempt = ? ORDER BY device"}},
+     [](const int64_t* keys) {
+       return fmt::format("the seal of attempt {} at round {} of job {}", keys[2] + 1, keys[1] + 1,
+                          keys[0]);
+     }},
     {"release",
      2,
      {{"releases",

@@ -40,6 +40,23 @@ std::vector<JobExtension> SqliteJobs::ExtensionsOf(int64_t job) {
   return extensions;
 }
 
+std::vector<SealRecord> SqliteJobs::SealsOf(int64_t job) {
+  std::vector<SealRecord> seals;
+  Statement row(database_,
+                "SELECT round, attempt, device FROM turns WHERE job = ? "
+                "ORDER BY round, attempt, device");
+  row.Bind(job);
+  while (row.Step()) {
+    const auto round = static_cast<uint32_t>(row.Integer(0));
+    const auto attempt = static_cast<uint32_t>(row.Integer(1));
+    const bool is_next =
+        seals.empty() || seals.back().round != round || seals.back().attempt != attempt;
+    if (is_next) seals.push_back({round, attempt, {}});
+    seals.back().devices.push_back(row.Integer(2));
+  }
+  return seals;
+}
+
 // The number of a job's releases is its next round.
 std::vector<JobEntry> SqliteJobs::Read() {
   std::vector<JobEntry> jobs;
@@ -68,6 +85,7 @@ std::vector<JobEntry> SqliteJobs::Read() {
     job.first_devices = DevicesOf(job.number, 1);
     job.fleets = FleetsOf(job.number);
     job.extensions = ExtensionsOf(job.number);
+    job.seals = SealsOf(job.number);
     jobs.push_back(std::move(job));
   }
   return jobs;
@@ -132,6 +150,15 @@ void SqliteJobs::KeepFleet(int64_t job, const AttemptRecord& record) {
           {"attempt", record.attempt},
           {"devices", record.devices}});
   Chain(database_).Append({"fleet", {job, number}});
+}
+
+void SqliteJobs::Seal(int64_t job, const SealRecord& record) {
+  for (const int64_t device : record.devices) {
+    Insert(
+        database_, "turns",
+        {{"job", job}, {"round", record.round}, {"attempt", record.attempt}, {"device", device}});
+  }
+  Chain(database_).Append({"seal", {job, record.round, record.attempt}});
 }
 
 }  // namespace sotto::server

@@ -1,5 +1,5 @@
-// The jobs of a SQLite store and who takes part in them: the tables `jobs`, `job_devices`, `fleets`
-// and `extensions`. Part of sotto::server/store.
+// The jobs of a SQLite store and who takes part in them: the tables `jobs`, `job_devices`,
+// `fleets`, `extensions` and `turns`. Part of sotto::server/store.
 //
 // What writes runs in the caller's transaction and appends its record to the chain.
 //
@@ -36,10 +36,14 @@ class SqliteJobs {
   // Records who takes part from this attempt on, if that has changed.
   void KeepFleet(int64_t job, const AttemptRecord& record);
 
+  // Records that the attempt's devices are charged.
+  void Seal(int64_t job, const SealRecord& record);
+
  private:
   std::vector<int64_t> DevicesOf(int64_t job, int64_t most_start);
   std::vector<FleetEntry> FleetsOf(int64_t job);
   std::vector<JobExtension> ExtensionsOf(int64_t job);
+  std::vector<SealRecord> SealsOf(int64_t job);
 
   Database& database_;
 };

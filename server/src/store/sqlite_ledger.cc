@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -20,6 +21,10 @@ class Columns {
   double Real() { return row_.Real(next_++); }
   std::string Text() { return row_.Text(next_++); }
   double RealOrInfinity() { return row_.RealOrInfinity(next_++); }
+  std::optional<double> RealIfAny() {
+    const int column = next_++;
+    return row_.IsNull(column) ? std::nullopt : std::optional<double>(row_.Real(column));
+  }
 
  private:
   const Statement& row_;
@@ -47,7 +52,8 @@ std::vector<privacy::Assumption> Split(const std::string& names) {
 constexpr char kSelectFacts[] =
     "SELECT job, round, mechanism, sampling, devices, facts.cohort, planned, rounds, dimension, "
     "clip_l2, clip_bit_scale, sigma, colluders, delta, private_noise_multiplier, "
-    "participants_known, certificate_eta, certificate_tau, certificate_range, "
+    "participants_known, participations, limit_rounds, turn_order, timed_reports, certificate_eta, "
+    "certificate_tau, certificate_range, "
     "json_extract(configuration, '$.devices'), reported, "
     "noise_multiplier, accounted_noise_multiplier, "
     "attempts, charged_rounds, earlier_rounds, numeric_error, seeded "
@@ -69,6 +75,10 @@ privacy::Plan ToPlan(Columns& columns) {
   plan.delta = columns.Real();
   plan.private_noise_multiplier = columns.Real();
   plan.participants_known = columns.Integer() != 0;
+  plan.participations = columns.Integer();
+  plan.limit_rounds = columns.Integer();
+  plan.order = privacy::OrderByName(columns.Text());
+  plan.timed_reports = columns.Integer() != 0;
   plan.certificate.eta = columns.Real();
   plan.certificate.tau = columns.Real();
   plan.certificate.range = columns.Real();
@@ -99,7 +109,8 @@ LedgerEntry ToEntry(const Statement& row) {
 
 constexpr char kSelectClaims[] =
     "SELECT job, round, adversary, view, unit, adjacency, sensitivity, colluders, trust_mode, "
-    "epsilon, delta, accountant, assumptions FROM claims ORDER BY job, round, position";
+    "epsilon, delta, accountant, assumptions, mu, attacker_right, participations, "
+    "epsilon_zero_out FROM claims ORDER BY job, round, position";
 
 privacy::Claim ToClaim(Columns& columns) {
   privacy::Claim claim;
@@ -114,6 +125,10 @@ privacy::Claim ToClaim(Columns& columns) {
   claim.delta = columns.Real();
   claim.accountant = columns.Text();
   claim.assumptions = Split(columns.Text());
+  claim.mu = columns.RealIfAny();
+  claim.attacker_right = columns.RealIfAny();
+  claim.participations = columns.Integer();
+  claim.zero_out_epsilon = columns.RealIfAny();
   return claim;
 }
 
@@ -153,6 +168,10 @@ void AddFacts(Database& database, int64_t job, const ReleaseRecord& record, bool
        {"delta", plan.delta},
        {"private_noise_multiplier", plan.private_noise_multiplier},
        {"participants_known", plan.participants_known},
+       {"participations", plan.participations},
+       {"limit_rounds", plan.limit_rounds},
+       {"turn_order", privacy::Name(plan.order)},
+       {"timed_reports", plan.timed_reports},
        {"certificate_eta", plan.certificate.eta},
        {"certificate_tau", plan.certificate.tau},
        {"certificate_range", plan.certificate.range},
@@ -166,6 +185,7 @@ void AddFacts(Database& database, int64_t job, const ReleaseRecord& record, bool
 }
 
 void AddClaims(Database& database, int64_t job, const ReleaseRecord& record) {
+  constexpr double kNone = std::numeric_limits<double>::infinity();  // is written as NULL
   int64_t position = 0;
   for (const privacy::Claim& claim : ClaimsToKeep(record)) {
     Insert(database, "claims",
@@ -182,7 +202,11 @@ void AddClaims(Database& database, int64_t job, const ReleaseRecord& record) {
             {"epsilon", claim.epsilon},
             {"delta", claim.delta},
             {"accountant", claim.accountant},
-            {"assumptions", Join(claim.assumptions)}});
+            {"assumptions", Join(claim.assumptions)},
+            {"mu", claim.mu.value_or(kNone)},
+            {"attacker_right", claim.attacker_right.value_or(kNone)},
+            {"participations", claim.participations},
+            {"epsilon_zero_out", claim.zero_out_epsilon.value_or(kNone)}});
   }
 }
 

@@ -271,8 +271,10 @@ void SqliteStore::CommitAttempt(const AttemptRecord& record) {
   if (receipts_) receipts_->Add(job_id_, record.round, record.attempt, hash);
 }
 
-void SqliteStore::SealAttempt(const SealRecord&) {
-  throw std::runtime_error(database_.path() + ": it keeps no turns");
+void SqliteStore::SealAttempt(const SealRecord& record) {
+  Commit commit(*this);
+  jobs_.Seal(job_, record);
+  commit.Finish();
 }
 
 void SqliteStore::CommitRelease(const ReleaseRecord& record) {

@@ -56,6 +56,14 @@ CREATE TABLE attempts (
   opened INTEGER NOT NULL,
   PRIMARY KEY (job, round, attempt)
 ) STRICT;
+CREATE TABLE turns (  -- of a sealed attempt: sealed means charged
+  job INTEGER NOT NULL,
+  round INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  device INTEGER NOT NULL REFERENCES devices (position),
+  PRIMARY KEY (job, round, attempt, device),
+  FOREIGN KEY (job, round, attempt) REFERENCES attempts (job, round, attempt)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE releases (
   job INTEGER NOT NULL,
   round INTEGER NOT NULL,
@@ -90,6 +98,10 @@ CREATE TABLE facts (
   delta REAL NOT NULL,
   private_noise_multiplier REAL NOT NULL,  -- 0: the server is trusted
   participants_known INTEGER NOT NULL CHECK (participants_known IN (0, 1)),
+  participations INTEGER NOT NULL,  -- the most rounds of a device; 0: not of passes
+  limit_rounds INTEGER NOT NULL,    -- from which a device's limit follows; 0: all
+  turn_order TEXT NOT NULL,         -- of passes
+  timed_reports INTEGER NOT NULL CHECK (timed_reports IN (0, 1)),
   certificate_eta REAL NOT NULL,
   certificate_tau REAL NOT NULL,
   certificate_range REAL NOT NULL,
@@ -118,6 +130,10 @@ CREATE TABLE claims (
   delta REAL NOT NULL,
   accountant TEXT NOT NULL,
   assumptions TEXT NOT NULL,  -- names with commas between
+  mu REAL,                    -- NULL: there is none, or it is infinite
+  attacker_right REAL,        -- NULL: not computed
+  participations INTEGER NOT NULL,  -- 0: not of passes
+  epsilon_zero_out REAL,            -- NULL: there is none, or it is infinite
   PRIMARY KEY (job, round, position),
   FOREIGN KEY (job, round) REFERENCES releases (job, round)
 ) STRICT;

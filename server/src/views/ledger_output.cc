@@ -1,8 +1,12 @@
 #include "views/ledger_output.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "plans/claim_kinds.h"
+#include "store/history.h"
 #include "views/claims_output.h"
 #include "views/figures.h"
 #include "views/round_output.h"
@@ -61,6 +65,23 @@ Json ReleaseToJson(const LedgerEntry& entry, Audience audience) {
   AddFigures(FiguresFor(audience, entry.plan, kLedger), {nullptr, &entry}, json);
   AddFigure(FigureOf(entry.claims, entry.seeded), json);
   json["claims"] = ClaimsToJson(entry.claims);
+  return json;
+}
+
+std::string DescribeTurns(const JobLedger& ledger) {
+  std::string text;
+  for (const auto& [turns, devices] : DevicesByTurns(ledger.job)) {
+    text += fmt::format("{}{} for {}", text.empty() ? "" : ", ", turns, Counted(devices, "device"));
+  }
+  if (text.empty() || ledger.releases.empty()) return text;
+  return text + fmt::format("; at most {} for each", ledger.releases.back().plan.participations);
+}
+
+Json TurnsToJson(const JobLedger& ledger) {
+  Json json = Json::array();
+  for (const auto& [turns, devices] : DevicesByTurns(ledger.job)) {
+    json.push_back({{"turns", turns}, {"devices", devices}});
+  }
   return json;
 }
 

@@ -4,6 +4,7 @@
 // Pure functions, safe from any thread.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -31,6 +32,11 @@ void AddFigure(const Figure& figure, nlohmann::ordered_json& json);
 
 // A release with its figure and its claims.
 nlohmann::ordered_json ReleaseToJson(const LedgerEntry& entry, Audience audience);
+
+// How many devices of a job of passes were charged for how many turns, for its operator:
+// "0 for 4 devices, 1 for 8 devices; at most 2 for each". Empty and an empty array for other jobs.
+std::string DescribeTurns(const JobLedger& ledger);
+nlohmann::ordered_json TurnsToJson(const JobLedger& ledger);
 
 // Evaluations on the operator's test set, by round; see EvaluationToJson().
 nlohmann::ordered_json EvaluationsToJson(const JobLedger& ledger);

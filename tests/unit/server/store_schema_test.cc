@@ -53,7 +53,7 @@ TEST_F(StoreSchemaTest, TheTablesOfVersionEightAreThese) {
             Status::kOk);
   uint8_t digest[kSha256Size];
   ASSERT_EQ(hash.Finish(digest), Status::kOk);
-  EXPECT_EQ(posix::Hex(digest), "6cf00f5820924e5ff3d023e41381137830e847ba7f1a21e0360fc98a6b56b76b");
+  EXPECT_EQ(posix::Hex(digest), "4ced64088a8526783dafe7c13750693222b9052d08eef980376efa003d6e0d33");
 }
 
 TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo) {

@@ -1,0 +1,81 @@
+// Tests of a real server whose devices take part in at most so many rounds.
+#include <chrono>
+#include <csignal>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "e2e/live.h"
+#include "unit/trials.h"
+
+namespace sotto::live {
+namespace {
+
+// Two turns for each device, in cohorts of two.
+Arguments PassesJob() {
+  return {"--sampling",      "passes", "--participations",   "2",  "--cohort", "2",
+          "--rounds",        "50",     "--noise-multiplier", "50", "--delta",  "0.001",
+          "--round-timeout", "5"};
+}
+
+bool EventuallySays(const std::string& log, const std::string& words) {
+  return Eventually([&] { return Says(ReadFile(log), words); });
+}
+
+TEST(LivePassesTest, AJobWaitsForDevicesGoesOnAfterARestartAndEndsWithTheirTurns) {
+  Site site(4);
+  const std::string store = site.Path("store");
+  Server server = site.Serve(PassesJob());
+  ASSERT_TRUE(EventuallySays(server.log,
+                             "waiting for devices: 0 devices of the 2 that a round "
+                             "needs are connected and have a turn left"))
+      << ReadFile(server.log);
+  std::vector<Process> clients = site.Clients(server.port);
+  ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
+  server.process.Signal(SIGKILL);
+  server.process.Wait();
+  server = site.Serve(PassesJob());
+  clients = site.Clients(server.port);
+  EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  EXPECT_TRUE(Says(ReadFile(server.log), "the turns of its devices are used")) << server.log;
+  Process ledger = site.Sotto({"account", "ledger", store}, "ledger.log");
+  EXPECT_EQ(ledger.Wait(), 0);
+  const std::string text = ReadFile(site.Path("ledger.log"));
+  EXPECT_TRUE(Says(text, "; at most 2 for each")) << text;
+  EXPECT_TRUE(Says(text, "2 for 4 devices") || Says(text, "2 for 3 devices")) << text;
+  EXPECT_FALSE(Says(text, "  turns: 3 for") || Says(text, ", 3 for")) << text;
+  Process status = site.Sotto({"status", store}, "status.log");
+  EXPECT_EQ(status.Wait(), 0);
+  EXPECT_TRUE(Says(ReadFile(site.Path("status.log")), "; at most 2 for each"));
+  Process published = site.Sotto({"account", "ledger", store, "--published"}, "published.log");
+  EXPECT_EQ(published.Wait(), 0);
+  EXPECT_FALSE(Says(ReadFile(site.Path("published.log")), "turns:"));
+}
+
+TEST(LivePassesTest, DevicesReportAtTheTimeThatTheServerNames) {
+  Site site(2);
+  Arguments job = PassesJob();
+  job.back() = "6";
+  job.push_back("--timed-reports");
+  Server server = site.Serve(job);
+  std::vector<Process> clients = site.Clients(server.port);
+  ASSERT_TRUE(server.WaitForDraw()) << ReadFile(server.log);
+  const auto drawn = std::chrono::steady_clock::now();
+  ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
+  EXPECT_GT(std::chrono::steady_clock::now() - drawn, std::chrono::milliseconds(3500))
+      << "four seconds after the choice\n"
+      << ReadFile(server.log);
+  EXPECT_TRUE(Says(ReadFile(server.log), "2 reported")) << ReadFile(server.log);
+  Process ledger = site.Sotto(
+      {"account", "ledger", site.Path("store"), "--json", site.Path("ledger.json")}, "ledger.log");
+  EXPECT_EQ(ledger.Wait(), 0);
+  const auto json = nlohmann::json::parse(ReadFile(site.Path("ledger.json")), nullptr, false);
+  const nlohmann::json& claims = json["releases"][0]["claims"];
+  EXPECT_EQ(claims[0]["assumptions"].dump().find("times"), std::string::npos) << claims[0];
+  EXPECT_EQ(claims[0]["epsilon"], claims[1]["epsilon"]);
+}
+
+}  // namespace
+}  // namespace sotto::live

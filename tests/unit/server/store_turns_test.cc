@@ -1,0 +1,197 @@
+// Tests of the turns in a store: sealed means charged, and nothing refills a device.
+#include <cmath>
+#include <gtest/gtest.h>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "plans/turns.h"
+#include "unit/server/store_fixture.h"
+
+namespace sotto::server {
+namespace {
+
+// A server that was started once more on the store: a job of passes and its devices.
+class ServerStart {
+ public:
+  explicit ServerStart(const std::string& path, const JobConfig& config = SmallPassesConfig())
+      : store_(path, StoreMode::kExisting), devices_(store_.LoadDevices()) {
+    const History history = store_.ReadHistory();
+    const JobEntry* resumed = LastJob(history);
+    JobConfig now = config;
+    if (resumed == nullptr) now.plan.devices = devices_.eligible();
+    Key key;
+    key.bytes[0] = ++starts_;
+    job_ = std::make_unique<Job>(now, devices_, store_, key, ReadState(store_, resumed));
+  }
+
+  bool Open() { return job_->OpenRound(); }
+
+  void Report() {
+    for (const uint32_t device : job_->cohort()) {
+      SmallDevice client(devices_[device], device, *job_->config().model, ++starts_);
+      EXPECT_EQ(client.Run(*job_, device), Status::kOk);
+    }
+  }
+
+  void RunToItsEnd() {
+    while (Open()) {
+      Report();
+      EXPECT_TRUE(job_->CloseRound().released);
+    }
+  }
+
+  Job& job() { return *job_; }
+  SqliteStore& store() { return store_; }
+
+ private:
+  static uint8_t starts_;
+  SqliteStore store_;
+  DeviceRegistry devices_;
+  std::unique_ptr<Job> job_;
+};
+
+uint8_t ServerStart::starts_ = 0;
+
+std::map<int64_t, int> TurnsIn(Store& store) {
+  std::map<int64_t, int> turns;
+  const History history = store.ReadHistory();
+  for (const JobEntry& job : history.jobs) {
+    for (const SealRecord& seal : job.seals) {
+      for (const int64_t device : seal.devices) ++turns[device];
+    }
+  }
+  return turns;
+}
+
+class StoreTurnsTest : public SqliteStoreTest {
+ protected:
+  void SetUp() override {
+    SqliteStoreTest::SetUp();
+    SqliteStore store(path_, kCreate);
+    store.AddDevices(SomeDevices(), false);
+  }
+};
+
+TEST_F(StoreTurnsTest, EachStartGoesOnWithTheTurnsOfTheOnesBefore) {
+  for (int start = 0; start < 3; ++start) {
+    ServerStart server(path_);
+    for (int round = 0; round < 2; ++round) {
+      ASSERT_TRUE(server.Open());
+      server.Report();
+      ASSERT_TRUE(server.job().CloseRound().released);
+    }
+  }
+  ServerStart last(path_);
+  EXPECT_FALSE(last.Open());
+  const std::map<int64_t, int> turns = TurnsIn(last.store());
+  EXPECT_EQ(turns.size(), kSmallDevices);
+  for (const auto& [device, count] : turns) EXPECT_EQ(count, 2) << device;
+  const std::map<int64_t, int64_t> all = {{2, kSmallDevices}};
+  EXPECT_EQ(DevicesByTurns(last.store().ReadHistory().jobs[0]), all);
+}
+
+TEST_F(StoreTurnsTest, AnAttemptThatWasOpenWhenTheServerDiedCostsNothing) {
+  {
+    ServerStart server(path_);
+    ASSERT_TRUE(server.Open());
+    server.Report();
+  }
+  ServerStart again(path_);
+  EXPECT_TRUE(TurnsIn(again.store()).empty());
+  ASSERT_TRUE(again.Open());
+  EXPECT_EQ(again.job().attempt(), 1u);
+}
+
+// The seal is durable before the sum is read: a server that dies then has charged the turn.
+TEST_F(StoreTurnsTest, AnAttemptThatWasSealedIsChargedThoughItReleasedNothing) {
+  JobConfig config = SmallPassesConfig(1, 6);
+  std::vector<uint32_t> sealed;
+  {
+    ServerStart server(path_, config);
+    ASSERT_TRUE(server.Open());
+    sealed = server.job().cohort();
+    SealRecord seal = {0, 0, {}};
+    for (const uint32_t device : sealed) seal.devices.push_back(int64_t{device} + 1);
+    server.store().SealAttempt(seal);
+  }
+  ServerStart again(path_, config);
+  again.RunToItsEnd();
+  EXPECT_EQ(again.job().round(), 2u) << "eight devices had their one turn left";
+  for (const auto& [device, count] : TurnsIn(again.store())) EXPECT_EQ(count, 1) << device;
+  const History history = again.store().ReadHistory();
+  ASSERT_EQ(SpentBy(history, history.jobs[0]).size(), 1u);
+  EXPECT_EQ(SpentBy(history, history.jobs[0])[0].rounds, 3) << "two releases and a seal";
+}
+
+TEST_F(StoreTurnsTest, NewSecretsRefillNothingAndNewDevicesGoOn) {
+  const JobConfig config = SmallPassesConfig(1, 20);
+  {
+    ServerStart server(path_, config);
+    server.RunToItsEnd();
+    EXPECT_EQ(server.job().round(), 3u);
+    Key secret;
+    secret.bytes[30] = 7;
+    server.store().RotateDevice("small-3", secret);
+    server.store().RevokeDevice("small-4");
+    EXPECT_THROW(server.store().AddDevices({{"small-4", secret}}, false), std::runtime_error)
+        << "a name is not used again";
+  }
+  {
+    ServerStart server(path_, config);
+    EXPECT_FALSE(server.Open());
+    EXPECT_NE(server.job().finish_reason().find("turns of its devices are used"),
+              std::string::npos);
+    std::vector<Device> more;
+    for (uint8_t i = 0; i < 4; ++i) {
+      more.push_back({"more-" + std::to_string(i), {}});
+      more.back().secret.bytes[29] = static_cast<uint8_t>(i + 1);
+    }
+    server.store().AddDevices(more, false);
+  }
+  ServerStart server(path_, config);
+  server.RunToItsEnd();
+  EXPECT_EQ(server.job().round(), 4u) << "the four new ones";
+  for (const auto& [device, count] : TurnsIn(server.store())) EXPECT_EQ(count, 1) << device;
+}
+
+TEST_F(StoreTurnsTest, TheLedgerKeepsWhatAClaimSays) {
+  ServerStart server(path_);
+  ASSERT_TRUE(server.Open());
+  server.Report();
+  const privacy::Statement spent = server.job().CloseRound().spent;
+  const std::vector<LedgerEntry> ledger = server.store().Ledger();
+  ASSERT_EQ(ledger.size(), 1u);
+  EXPECT_EQ(ledger[0].plan.participations, 2);
+  EXPECT_EQ(ledger[0].plan.sampling, privacy::Sampling::kPasses);
+  ASSERT_EQ(ledger[0].claims.size(), spent.claims.size());
+  for (size_t i = 0; i < spent.claims.size(); ++i) {
+    EXPECT_EQ(ledger[0].claims[i].mu, spent.claims[i].mu);
+    EXPECT_EQ(ledger[0].claims[i].attacker_right, spent.claims[i].attacker_right);
+    EXPECT_EQ(ledger[0].claims[i].participations, 2);
+    EXPECT_EQ(ledger[0].claims[i].zero_out_epsilon, spent.claims[i].zero_out_epsilon);
+    EXPECT_EQ(ledger[0].claims[i].assumptions, spent.claims[i].assumptions);
+  }
+}
+
+TEST_F(StoreTurnsTest, ASecondJobBeginsWithWhatTheFirstOneSpent) {
+  double first = 0;
+  {
+    ServerStart server(path_);
+    server.RunToItsEnd();
+    first = server.job().Spent().epsilon();
+  }
+  SqliteStore store(path_, StoreMode::kExisting);
+  const std::vector<privacy::SpentRounds> before = SpentBefore(store.ReadHistory(), nullptr);
+  ASSERT_EQ(before.size(), 1u);
+  EXPECT_EQ(before[0].rounds, 6);
+  const JobConfig config = SmallPassesConfig();
+  const privacy::Statement both = privacy::Account(config.plan, 6, before);
+  EXPECT_NEAR(*both.Headline().mu, std::sqrt(2.0) * *privacy::Account(config.plan, 6).Headline().mu,
+              1e-9);
+  EXPECT_GT(both.epsilon(), first);
+}
+
+}  // namespace
+}  // namespace sotto::server
