@@ -45,7 +45,8 @@ Guarantee OfWatchedReleases(const Disclosure& all) {
   return OfComposition(all, {WithDrawsWatched, KnowingDraws, FilterWithKnownDraws});
 }
 
-// A device of kPasses counts the updates that it sends itself: their limit is the figure.
+// Under kPasses each attempt is sealed when it begins, so a device sends at most K updates: their
+// limit is the figure (turns.h, lemma 6).
 Guarantee OfEveryUpdate(const Disclosure& all) {
   const bool is_limit = all.plan.sampling == Sampling::kPasses && all.updates > 0;
   const int64_t updates = is_limit ? all.plan.participations : all.updates;

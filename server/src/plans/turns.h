@@ -47,7 +47,8 @@
 //     sealed attempt is charged to all of its devices. So on every path, also where a crash follows
 //     the seal, the charged turns hold all turns with a y, and (B) holds if the charged ones keep
 //     the limit. A quorum is decided before the seal. To the server an attempt is an update that it
-//     sees, sealed or not; in trust mode kPrivateNoise the device itself sends at most K.
+//     sees, read or not. So in trust mode kPrivateNoise an attempt is sealed when it begins, and a
+//     device is in at most K attempts.
 //   Lemma 7 (the network). Who is asked, who uploads, how many, and the times of messages are
 //     functions of the releases before and of w, if reporting and times are blind. So they are in
 //     the transcript of lemma 3, and the figure against the network is the same. To those who see

@@ -89,11 +89,10 @@ class Attempt {
   // nothing about how long anybody trained.
   bool IsTimed() const;
 
-  // True if the configuration lets rounds close early, with timed reports also IsTimed(), the attempt
-  // is open, every drawn device has
-  // reported, had its update rejected or said that it lacks something, and at least
-  // config.min_devices devices have checked in with this process. There is then no reason to wait
-  // longer.
+  // True if the configuration lets rounds close early (with timed reports only if IsTimed()), the
+  // attempt is open, every drawn device has reported, had its update rejected or said that it lacks
+  // something, and at least config.min_devices devices have checked in with this process. There is
+  // then no reason to wait longer.
   bool IsComplete() const;
 
   // Closes the attempt at the deadline: no update is accepted from now on. Waits for the updates

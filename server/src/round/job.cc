@@ -332,11 +332,13 @@ void Job::DrawCohort() {
   joined_.clear();
   cohort_ = cohort;
   ++attempts_;
+  if (config_.plan.Trust() == privacy::TrustMode::kPrivateNoise) Seal();
 }
 
-// Of kPasses: charges the devices that were asked, before the sum of the attempt is read.
+// Of kPasses: charges the devices that were asked, before the sum of the attempt is read; under
+// private noise before any of them learns of it.
 void Job::Seal() {
-  if (!turns_) return;
+  if (!turns_ || turns_->IsSealed(round_, attempt_)) return;
   SealRecord seal = {round_, attempt_, {}};
   for (const uint32_t device : cohort_) seal.devices.push_back(devices_->NumberOf(device));
   std::sort(seal.devices.begin(), seal.devices.end());

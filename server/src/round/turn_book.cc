@@ -6,11 +6,14 @@ namespace sotto::server {
 
 TurnBook::TurnBook(const privacy::Plan& plan) : plan_(plan), limit_(privacy::LimitOf(plan)) {}
 
-void TurnBook::Seal(const SealRecord& seal) {
-  const bool is_known = std::any_of(seals_.begin(), seals_.end(), [&](const SealRecord& other) {
-    return other.round == seal.round && other.attempt == seal.attempt;
+bool TurnBook::IsSealed(uint32_t round, uint32_t attempt) const {
+  return std::any_of(seals_.rbegin(), seals_.rend(), [&](const SealRecord& seal) {
+    return seal.round == round && seal.attempt == attempt;
   });
-  if (is_known) return;
+}
+
+void TurnBook::Seal(const SealRecord& seal) {
+  if (IsSealed(seal.round, seal.attempt)) return;
   const privacy::Turns turn = TurnIn(seal.round);
   for (const int64_t device : seal.devices) {
     Used& used = used_[device];

@@ -2,10 +2,11 @@
 // Part of sotto::server/round.
 //
 // A turn is charged when it is sealed: before the sum of its attempt is read, for each device that
-// was asked (plans/turns.h, lemma 6). A device whose next turn its limit does not allow is not
-// asked, and ends nobody's job. Devices are known by DeviceRegistry::NumberOf(), which no change of
-// a fleet and no new secret moves; so nothing refills a device. A device that joins has had no
-// turn.
+// was asked (plans/turns.h, lemma 6). In trust mode kPrivateNoise that is when the attempt begins,
+// because the server then sees an update in every attempt, also in one that is given up. A device
+// whose next turn its limit does not allow is not asked, and ends nobody's job. Devices are known
+// by DeviceRegistry::NumberOf(), which no change of a fleet and no new secret moves; so nothing
+// refills a device. A device that joins has had no turn.
 //
 // One thread at a time.
 #pragma once
@@ -26,6 +27,7 @@ class TurnBook {
 
   // Charges the devices of a sealed attempt. Twice for the same attempt changes nothing.
   void Seal(const SealRecord& seal);
+  bool IsSealed(uint32_t round, uint32_t attempt) const;
 
   // What a turn in this round costs, and whether the device's limit allows it.
   privacy::Turns TurnIn(int64_t round) const { return privacy::TurnIn(plan_, round); }

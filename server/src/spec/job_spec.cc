@@ -155,7 +155,7 @@ Fields ServerStep() {
       Row("timed-reports", Learns::kNothing, &privacy::Plan::timed_reports,
           "with --sampling passes: devices upload at a time that the server names with the task, "
           "two thirds of --round-timeout after the choice, and send zeros if they have not trained "
-          "by then; a round ends when all have reported, and its time tells of no device's data")
+          "by then; a round ends when all have reported, and its time depends on no device's data")
           .StoredUnlessDefault(),
       Row("epsilon-budget", Learns::kNothing, &JobRequest::epsilon_budget,
           "no round starts that would take epsilon above this, earlier jobs on the same devices "

@@ -115,6 +115,24 @@ TEST(PassesJob, AnAttemptBelowTheQuorumCostsNothingAndIsNotSealed) {
   EXPECT_EQ(small.store.seals[0].devices.size(), 4u) << "who was asked, not who reported";
 }
 
+// The server sees an update in every attempt, so there a device has at most K attempts.
+TEST(PassesJob, UnderPrivateNoiseEachAttemptIsATurn) {
+  JobConfig config = SmallPassesConfig(1, 6);
+  config.quorum = 1;
+  config.plan.private_noise_multiplier = 0.5;
+  PassesJob small(config);
+  ASSERT_TRUE(small.job.OpenRound());
+  ASSERT_EQ(small.store.seals.size(), 1u) << "before any device learns of it";
+  const uint32_t first = small.job.cohort()[0];
+  EXPECT_FALSE(small.job.CloseRound().released);
+  EXPECT_EQ(small.job.turns()->UsedBy(first).count, 1);
+  EXPECT_FALSE(small.job.CloseRound().released);
+  EXPECT_FALSE(small.job.CloseRound().released);
+  EXPECT_EQ(small.store.seals.size(), 3u);
+  EXPECT_EQ(small.job.phase(), Job::Phase::kFinished);
+  EXPECT_NE(small.job.finish_reason().find("turns of its devices are used"), std::string::npos);
+}
+
 TEST(PassesJob, OnlyDevicesThatWereHeardAreAskedInTheOrderConnected) {
   JobConfig config = SmallPassesConfig();
   config.process.hears_all = false;

@@ -179,7 +179,7 @@ TEST(RunState, TurnsThatDoNotFitTheRoundsAreRefused) {
       BodyOf(ToText(Simulated(StoppedBefore(MakeSimulation(PassesRequest()), 4)).state));
   Json fewer = body;
   fewer["job"]["seals"].erase(3);
-  EXPECT_NE(RefusalOfText(TextOf(fewer)).find("turns of 3 rounds, and 4 are released"),
+  EXPECT_NE(RefusalOfText(TextOf(fewer)).find("turns of 3 attempts, and 4 were sealed"),
             std::string::npos);
   Json smaller = body;
   smaller["job"]["seals"][1]["devices"].erase(0);
@@ -187,7 +187,7 @@ TEST(RunState, TurnsThatDoNotFitTheRoundsAreRefused) {
             std::string::npos);
   Json none = body;
   none["job"].erase("seals");
-  EXPECT_NE(RefusalOfText(TextOf(none)).find("turns of 0 rounds"), std::string::npos);
+  EXPECT_NE(RefusalOfText(TextOf(none)).find("turns of 0 attempts"), std::string::npos);
 }
 
 TEST(RunState, AStateWithoutAnAverageHasNoFieldOfIt) {
