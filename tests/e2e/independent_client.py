@@ -67,6 +67,7 @@ class Round:
         # When the update is announced, and when its training must have ended (4).
         seconds = task["report_ms"] / 1000
         self.report_at = time.monotonic() + seconds
+        self.bytes_at = self.report_at + seconds / 8  # its first bytes leave
         self.train_until = time.monotonic() + 3 / 4 * seconds if seconds else math.inf
 
     def is_for(self, task):
@@ -204,6 +205,7 @@ class Device:
         _, ack = link.ask("update_begin", begin, "ack")
         if not ack["complete"]:
             self.take_salt(ack["salt"])
+            time.sleep(max(0, self.round.bytes_at - time.monotonic()))
         update = self.round.update
         while not ack["complete"]:
             offset = ack["offset"]

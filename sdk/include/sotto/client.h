@@ -30,9 +30,10 @@
 // link must not depend on when this wait begins, since the data decide that. A training that is not
 // finished after three quarters of the time is given up before its next mini-batch, and its update
 // is zeros, with noise like any other. The last quarter is for the mini-batch under way, so a
-// device that gave up and one that did not announce their updates at the same time. What then still
-// depends on the data is how long the encoder works: with LocalRoundBuffers::encoded between the
-// server's answer and the first bytes, else between all of them.
+// device that gave up and one that did not announce their updates at the same time. The server's
+// answer has the salt, and the update is encoded. Its first bytes leave an eighth of the time after
+// the announcement, and not before: so nobody sees how long the encoder worked. With
+// LocalRoundBuffers::encoded nothing that depends on the data is left to do after that.
 //
 // The caller owns the memory: two vectors of the model's size, a third one for tasks with momentum,
 // a fourth one for some gradient clips, and a workspace. Client::Check() tells before use whether
@@ -342,6 +343,7 @@ class Client {
   uint32_t downloaded_ = 0;  // bytes of the model
   // By the port's clock; 0: the round has no report time.
   uint64_t report_at_ms_ = 0;
+  uint64_t bytes_at_ms_ = 0;  // of the first bytes of the update
   uint64_t train_until_ms_ = 0;
   LocalRound round_;
 };

@@ -79,7 +79,7 @@ void Client::EndRound() {
   state_ = resume_ = State::kHello;
   awaiting_reply_ = false;
   downloaded_ = 0;
-  report_at_ms_ = 0;
+  report_at_ms_ = bytes_at_ms_ = 0;
 }
 
 void Client::Wait(uint32_t ms) {
@@ -113,15 +113,18 @@ void Client::SetReportTime(uint32_t report_ms) {
   if (report_ms == 0) return;
   report_at_ms_ = NowMs() + report_ms;
   train_until_ms_ = report_at_ms_ - report_ms / 4;
+  bytes_at_ms_ = report_at_ms_ + report_ms / 8;
 }
 
-// Whether the update must not leave yet; wait_ms_ then says for how long. A caller that was away,
-// or woke early, may be told several times.
+// Whether the update, or its first bytes, must not leave yet; wait_ms_ then says for how long. A
+// caller that was away, or woke early, may be told several times.
 bool Client::IsBeforeReport() {
-  if (state_ != State::kUploadBegin || report_at_ms_ == 0) return false;
+  const bool is_begin = state_ == State::kUploadBegin;
+  if (report_at_ms_ == 0 || !(is_begin || state_ == State::kUpload)) return false;
+  const uint64_t until_ms = is_begin ? report_at_ms_ : bytes_at_ms_;
   const uint64_t now_ms = NowMs();
-  if (now_ms >= report_at_ms_) return false;
-  wait_ms_ = static_cast<uint32_t>(report_at_ms_ - now_ms);
+  if (now_ms >= until_ms) return false;
+  wait_ms_ = static_cast<uint32_t>(until_ms - now_ms);
   return true;
 }
 
@@ -391,8 +394,10 @@ Status Client::OnAck(const Reply& reply) {
   } else if (reply.offset <= request_.offset) {
     WaitAsAsked(0);  // the upload is stuck
   }
+  // With a report time the update is encoded before the wait for its first bytes.
+  const bool encodes = is_begin && report_at_ms_ != 0;
   // After a chunk that arrived whole, the position already equals the server's count.
-  if (reply.offset == round_.position()) return Status::kOk;
+  if (reply.offset == round_.position() && !encodes) return Status::kOk;
   const Status status = round_.Seek(reply.offset);
   return status == Status::kInvalidArgument ? Status::kMalformed : status;
 }

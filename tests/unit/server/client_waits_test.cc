@@ -207,6 +207,7 @@ struct ReportTimeTest : HeldClientTest {
       ASSERT_EQ(reply.kind, Reply::Kind::kAck);
       ASSERT_EQ(device->client().OnReply(reply), Status::kOk);
       is_sent = reply.complete;
+      now_ms += 500;
       if (!is_sent) StepToRequest();
     }
   }
@@ -254,6 +255,24 @@ TEST_F(ReportTimeTest, ATrainingThatIsNotFinishedSendsZerosAtTheSameTime) {
   now_ms = began_ms + 4000;
   Upload();
   EXPECT_EQ(small.job.CloseRound().reported, 1u);
+}
+
+// However long the encoder worked.
+TEST_F(ReportTimeTest, TheFirstBytesLeaveAtTheirTimeAndNotBefore) {
+  Download();
+  const uint64_t began_ms = now_ms;
+  ASSERT_EQ(Train(1), Client::Progress::kWait);
+  now_ms = began_ms + 4000;
+  StepToRequest();
+  ASSERT_EQ(device->client().OnReply(Answer()), Status::kOk);
+  now_ms += 100;
+  Client::Progress progress = Client::Progress::kAgain;
+  ASSERT_EQ(device->client().Step(&progress), Status::kOk);
+  ASSERT_EQ(progress, Client::Progress::kWait);
+  EXPECT_EQ(device->client().wait_ms(), 400u);
+  now_ms += 400;
+  StepToRequest();
+  EXPECT_EQ(device->client().request().kind, Request::Kind::kUpdateChunk);
 }
 
 // The link may go while the device waits; the first task's time stays.
