@@ -21,9 +21,8 @@
 // whether it fits, before a byte of it can be read. One that does not is forgotten, and an update
 // of zeros takes its place, which counts as a training that failed with kBufferTooSmall. It has the
 // same key, since the server knows the nonce by then; so each key still encodes what leaves the
-// device at most once. The noise that made the update too long is that of the zeros, too: all this
-// lies within one event, whose probability the plan has in its delta
-// (server/src/accounting/one_length.h).
+// device at most once. The zeros have the noise that made the update too long: all this lies within
+// one event, whose probability the plan has in its delta (server/src/accounting/one_length.h).
 //
 // Private noise. The seed of the noise is drawn together with the nonce, in one call of the port's
 // entropy.

@@ -23,8 +23,8 @@ uint32_t MostSamples(const LocalRoundBuffers& b) {
 
 // That the model and these buffers have.
 uint32_t FeaturesOf(const ModelInfo& model, const LocalRoundBuffers& b) {
-  uint32_t features = kFeatureSchedule | kFeatureClamping | kFeatureSalt | kFeatureReportTime |
-                      kFeatureOneLength;
+  uint32_t features =
+      kFeatureSchedule | kFeatureClamping | kFeatureSalt | kFeatureReportTime | kFeatureOneLength;
   if (model.has_momentum && b.velocity.size() == model.parameters) features |= kFeatureMomentum;
   if (!model.has_gradient_options) return features;
   const bool has_gradient = b.gradient.size() == model.parameters;
