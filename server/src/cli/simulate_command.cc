@@ -2,8 +2,10 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -18,6 +20,7 @@
 #include "sotto/posix/files.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
+#include "spec/configuration.h"
 #include "spec/job_spec.h"
 #include "spec/make_job.h"
 #include "views/output_file.h"
@@ -86,8 +89,14 @@ nlohmann::ordered_json WholeResult(const SimulationRequest& request, const Simul
 class SingleRun {
  public:
   explicit SingleRun(const SimulationRequest& request)
-      : request_(WithFleet(request)), config_(MakeSimulation(WithNoiseDecay(request_))) {
-    if (!request.resume.empty()) config_.resume = ReadRunState(request.resume);
+      : request_(WithFleet(request)) {
+    std::optional<RunState> resume;
+    if (!request.resume.empty()) {
+      resume = ReadRunState(request.resume);
+      KeepSampling(PlanFromConfiguration(request.resume, resume->configuration), &request_);
+    }
+    config_ = MakeSimulation(WithNoiseDecay(request_));
+    config_.resume = std::move(resume);
     RequireOutputs(Outputs(), "", TextsOf(InputsOf(request)));
     RequireStateOutput();
     if (!request.average_out.empty() && config_.job.aggregation.average == "none") {
@@ -176,7 +185,7 @@ class SingleRun {
     }
   }
 
-  const SimulationRequest request_;
+  SimulationRequest request_;
   SimulationConfig config_;
   TrainTest data_;
 };

@@ -101,7 +101,7 @@ privacy::ClosedFormRounds ClosedRoundsOf(const Settings& settings) {
   rounds.sampling = privacy::SamplingByName(TextOf(settings, "sampling"));
   rounds.rate = RealOf(settings, "rate");
   rounds.rounds = CountOf(settings, "rounds");
-  rounds.delta = std::pow(RealOf(settings, "devices"), -1.1);
+  rounds.delta = RealOf(settings, "delta");
   return rounds;
 }
 
@@ -262,11 +262,11 @@ const std::vector<Formula>& Formulas() {
        SmoothSine},
       {"closed-form",
        "noise that DP-Fed-LS's theorems and accountants ask for",
-       {"sampling", "rate", "rounds", "devices", "epsilon"},
+       {"sampling", "rate", "rounds", "delta", "epsilon"},
        ClosedForm},
       {"epsilon-of-noise",
        "epsilon of a noise by accountants, for a sensitivity in clipping bounds",
-       {"sampling", "rate", "rounds", "devices", "nu-over-clip", "sensitivity"},
+       {"sampling", "rate", "rounds", "delta", "nu-over-clip", "sensitivity"},
        EpsilonOfNoise},
       {"dynamic-noise",
        "Gau-LRQ's falling noise, and what it costs",

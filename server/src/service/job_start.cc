@@ -62,6 +62,7 @@ JobConfig ServedConfig(const ServeRequest& o, uint32_t devices, const History& h
   } else {
     const privacy::Plan began = PlanOf(history, *resumed);
     ServeRequest then = o;
+    KeepSampling(began, &then);
     then.job.plan.rounds = std::min(o.job.plan.rounds, began.rounds);
     config = MakeJobAfter(then, static_cast<uint32_t>(began.devices),
                           SpentAtBeginning(history, *resumed));

@@ -14,7 +14,7 @@
 
 namespace sotto::server {
 
-// The defaults reproduce the logistic regression of DP-Fed-LS. MakeJob() (make_job.h) turns a
+// The defaults train the logistic regression of DP-Fed-LS. MakeJob() (make_job.h) turns a
 // request into the configuration of a job.
 struct JobRequest {
   JobRequest();
@@ -43,7 +43,7 @@ struct JobRequest {
   std::optional<double> noise_multiplier;  // instead of epsilon
   std::optional<double> noise_sigma;       // instead of both
   std::optional<double> epsilon_budget;    // absent: epsilon, or none with noise_multiplier
-  std::optional<double> delta;             // absent: devices^-1.1; passes privacy::DefaultDelta()
+  std::optional<double> delta;             // absent: privacy::DefaultDelta()
   bool adaptive_clip = false;
   bool clip_from_steps = false;           // each round's bound follows from its local steps
   privacy::ClipSchedule clip_schedule;    // with adaptive_clip
@@ -51,6 +51,7 @@ struct JobRequest {
   std::optional<double> accuracy_noise;   // absent: 0.05, more if that takes above a tenth
   std::optional<uint32_t> min_devices;    // absent: 1; 0 for passes, and for Poisson with noise
   std::optional<int64_t> participations;  // of passes; absent: 4, or as few as --rounds needs
+  bool deadlines = false;                 // of passes: reports have no time, rounds no early end
   std::optional<uint32_t> quorum;         // of passes; absent: 1, in the order fixed 0
   std::optional<double> learning_rate_decay;  // absent: 0.99 with a constant schedule, else 1
   privacy::TrustMode trust_mode = privacy::TrustMode::kTrustedServer;

@@ -97,7 +97,8 @@ Fields Sampling() {
           "that took part least, each in at most --participations rounds, replace-one "
           "adjacency, no draw is secret")
           .OneOf(privacy::Sampling::kUniform, privacy::Sampling::kPoisson, privacy::Sampling::kFull,
-                 privacy::Sampling::kPasses),
+                 privacy::Sampling::kPasses)
+          .Formerly("uniform"),
       Row("participations", Learns::kNoise, &JobRequest::participations,
           "with --sampling passes: the most rounds of the job in which one device takes part")
           .Within(kCount)
@@ -115,10 +116,12 @@ Fields Sampling() {
       Row("cohort", Learns::kNoise, &privacy::Plan::cohort,
           "devices drawn for a round, B; expected if Poisson")
           .Within(kCount)
-          .Unit("devices"),
+          .Unit("devices")
+          .ByDefault("half of the devices, 100 at most; uniform and Poisson 50"),
       Derived("planned-reports", &privacy::Plan::planned_reports),
-      Row("rounds", Learns::kNoise, &privacy::Plan::rounds, "rounds, K")
+      Row("rounds", Learns::kNoise, &privacy::Plan::rounds, "rounds, T")
           .Within(kCount)
+          .ByDefault("as many as --participations allows; other samplings 30")
           .Resumed(Resume::kRaised),
       Derived("dimension", &privacy::Plan::dimension),
       Row("clip", Learns::kTask, &TrainingOptions::clip_l2,
@@ -152,11 +155,13 @@ Fields ServerStep() {
           "a round ends as soon as its whole cohort has reported; the time of a release then tells "
           "who takes part: epsilon is that of an adversary who knows the participants, and is not "
           "amplified by sampling"),
-      Row("timed-reports", Learns::kNothing, &privacy::Plan::timed_reports,
-          "with --sampling passes: devices upload at a time that the server names with the task, "
-          "two thirds of --round-timeout after the choice, and send zeros if they have not trained "
-          "by then; a round ends when all have reported, and its time depends on no device's data")
-          .StoredUnlessDefault(),
+      Row("deadlines", Learns::kNothing, &JobRequest::deadlines,
+          "with --sampling passes: every round lasts --round-timeout. Without it, and without "
+          "--close-early, devices upload at a time that the server names with the task, two thirds "
+          "of --round-timeout after the choice, and send zeros if they have not trained by then; a "
+          "round ends when all have reported, and its time depends on no device's data")
+          .Excludes("close-early"),
+      Derived("timed-reports", &privacy::Plan::timed_reports).StoredUnlessDefault(),
       Row("epsilon-budget", Learns::kNothing, &JobRequest::epsilon_budget,
           "no round starts that would take epsilon above this, earlier jobs on the same devices "
           "included")
@@ -176,6 +181,7 @@ Fields ServerStep() {
 
 JobRequest::JobRequest() {
   job.model = FindModel("softmax-784-10");
+  job.plan.sampling = privacy::Sampling::kPasses;
   job.plan.cohort = 50;
   job.plan.rounds = 30;
   job.process.threads = 0;

@@ -103,7 +103,7 @@ void RequirePasses(const JobRequest& r) {
     Require(!r.participations, "--participations is for --sampling passes");
     Require(!r.quorum, "--quorum is for --sampling passes");
     Require(r.job.plan.order == privacy::Order::kConnected, "--order is for --sampling passes");
-    Require(!r.job.plan.timed_reports, "--timed-reports is for --sampling passes");
+    Require(!r.deadlines, "--deadlines is for --sampling passes");
     return;
   }
   const bool is_fixed = r.job.plan.order == privacy::Order::kFixed;
@@ -113,8 +113,6 @@ void RequirePasses(const JobRequest& r) {
   Require(!is_fixed || !r.job.plan.participants_known,
           "--order fixed asks devices that may be away, so its rounds end at their deadlines; "
           "leave --close-early out, or say --order connected");
-  Require(!is_fixed || !r.job.plan.timed_reports,
-          "--order fixed keeps its deadlines; leave --timed-reports out, or say --order connected");
   Require(!is_fixed || r.quorum.value_or(0) == 0,
           "--order fixed releases every round: that few report would tell who is away; leave "
           "--quorum out, or say --order connected");
@@ -126,7 +124,9 @@ JobRequest WithPasses(JobRequest r, uint32_t devices) {
   if (!IsPasses(r) || devices == 0) return r;
   constexpr int64_t kParticipations = 4;
   privacy::Plan& plan = r.job.plan;
-  if (plan.timed_reports) plan.participants_known = true;
+  const bool is_connected = plan.order == privacy::Order::kConnected;
+  plan.timed_reports = is_connected && !r.deadlines && !plan.participants_known;
+  plan.participants_known = plan.participants_known || plan.timed_reports;
   if (!r.Has("cohort")) plan.cohort = privacy::DefaultCohort(devices);
   if (plan.cohort > int64_t{devices} || plan.cohort < 1) return r;  // refused later
   if (!r.participations && r.Has("rounds")) {
@@ -137,12 +137,6 @@ JobRequest WithPasses(JobRequest r, uint32_t devices) {
     plan.rounds = privacy::RoundsFor(plan.participations, plan.cohort, devices);
   }
   return r;
-}
-
-void RequireDelta(const JobRequest& r, uint32_t devices) {
-  Require(r.delta || devices > 1 || IsPasses(r),
-          "--delta: its default, devices^-1.1, is 1 for a single device; name one, for example "
-          "--delta 1e-3");
 }
 
 // The plan without its noise.
@@ -157,8 +151,7 @@ privacy::Plan BarePlan(const JobRequest& r, uint32_t devices) {
   plan.clip_bit_scale = 0;
   plan.accuracy_scale = 0;
   plan.noise_sigma = 0;
-  plan.delta =
-      r.delta.value_or(IsPasses(r) ? privacy::DefaultDelta(devices) : std::pow(devices, -1.1));
+  plan.delta = r.delta.value_or(privacy::DefaultDelta(devices));
   plan.private_noise_multiplier = r.private_noise_multiplier.value_or(0.0);
   plan.certificate = {kDitherEta, kDitherTau, kDitherRange};
   return plan;
@@ -270,6 +263,10 @@ const CodecInfo& ResolveCodec(const JobRequest& r) {
       "--mechanism {} adds noise: give a finite --epsilon, or --noise-multiplier", codec.name));
 }
 
+void KeepSampling(const privacy::Plan& began, JobRequest* request) {
+  if (!request->Has("sampling")) request->job.plan.sampling = began.sampling;
+}
+
 int64_t RoundsOf(const JobRequest& request, uint32_t devices) {
   return WithPasses(request, devices).job.plan.rounds;
 }
@@ -289,7 +286,6 @@ JobConfig MakeJob(const JobRequest& asked, uint32_t devices,
   job.epsilon_budget = std::numeric_limits<double>::infinity();
   const bool is_poisson = job.plan.sampling == privacy::Sampling::kPoisson;
   if (job.codec->noise) {
-    RequireDelta(r, devices);
     job.plan = CalibratedPlan(r, job.plan, before);
     if (!HasNoise(r)) job.epsilon_budget = r.epsilon;
     if (r.epsilon_budget) job.epsilon_budget = *r.epsilon_budget;

@@ -43,7 +43,7 @@ Fields Noise() {
           .Within(kCountOrNone),
       Row("delta", Learns::kNoise, &JobRequest::delta, "the other half of the budget")
           .Within({1e-300, 0.5})
-          .ByDefault("devices^-1.1; passes 1e-5, or 1 / (10 devices) if that is less")
+          .ByDefault("1e-5, or 1 / (10 devices) if that is less")
           .RunsWith(&privacy::Plan::delta),
       Row("trust-mode", Learns::kTask, &JobRequest::trust_mode,
           "trusted-server: the server can take the noise off an update; private-noise: each "

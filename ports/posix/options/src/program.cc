@@ -152,12 +152,12 @@ class Reader {
       (void)ReadSettingsFile(path);
       return std::string();
     });
-    if (root.on_settings_file) {
-      app_.parse_complete_callback([this, &root] {
-        const CLI::Option& option = *app_.get_config_ptr();
-        if (option.count() > 0) root.on_settings_file(option.results().back());
-      });
-    }
+    app_.parse_complete_callback([this, &root] {
+      const CLI::Option& option = *app_.get_config_ptr();
+      if (option.count() == 0) return;
+      TellFormerDefaults(option.results().back());
+      if (root.on_settings_file) root.on_settings_file(option.results().back());
+    });
     app_.config_formatter(std::make_shared<SettingsFile>(*this));
   }
 
@@ -226,6 +226,23 @@ class Reader {
       chain.push_back(called.front());
     }
     return chain;
+  }
+
+  // A file of settings was written for the defaults of its time.
+  void TellFormerDefaults(const std::string& path) const {
+    const Command* command = &root_;
+    for (const CLI::App* app : Called()) {
+      for (const Command& inner : command->commands) {
+        if (inner.name == app->get_name()) command = &inner;
+      }
+      for (const BoundOption& option : command->options) {
+        const FieldText& row = option.text;
+        if (row.former_default == nullptr) continue;
+        if (app->get_option(std::string("--") + row.name)->count() > 0) continue;
+        Say(fmt::format("note: {} names no {}, whose default has changed: it is {}, and was {}", path,
+                        row.name, DefaultText(option.by_default), row.former_default));
+      }
+    }
   }
 
   std::string CalledName() const {

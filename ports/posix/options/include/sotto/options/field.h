@@ -83,6 +83,9 @@ struct FieldText {
   std::vector<const char*> needs;
   std::vector<const char*> excludes;
   const char* derived_default = nullptr;  // how an absent value is chosen
+  // The default of the release before this one, where it was another: who has a file of settings
+  // without this option is told.
+  const char* former_default = nullptr;
 
   bool is_option() const { return group != nullptr; }
   Kind TextKind() const;     // how a text is read: a whole number that is never below 0 is a count
@@ -158,6 +161,7 @@ struct BasicField : FieldText {
   Row& Within(const Range& value) { return Set(&FieldText::range, value); }
   Row& Unit(const char* value) { return Set(&FieldText::unit, value); }
   Row& ByDefault(const char* value) { return Set(&FieldText::derived_default, value); }
+  Row& Formerly(const char* value) { return Set(&FieldText::former_default, value); }
   Row& Letter(const char* value) { return Set(&FieldText::letter, value); }
   Row& Required() { return Set(&FieldText::required, true); }
   Row& Argument(const char* value) { return Set(&FieldText::argument, value); }
