@@ -157,7 +157,7 @@ TEST(Cli, JsonHoldsTheWholeResult) {
   EXPECT_EQ(json["adjacency"], "replace-one");
   EXPECT_EQ(json["colluders"], 1);
   EXPECT_EQ(json["private"], false) << "a seeded run is not private";
-  EXPECT_NEAR(json["delta"], std::pow(60, -1.1), 1e-12);
+  EXPECT_EQ(json["delta"], 1e-5);
   ASSERT_EQ(json["rounds"].size(), 3u);
   double last = 0;
   for (const Json& round : json["rounds"]) {
@@ -168,6 +168,19 @@ TEST(Cli, JsonHoldsTheWholeResult) {
     last = round["epsilon"];
   }
   EXPECT_EQ(last, json["epsilon"]);
+}
+
+TEST(Cli, AFileOfSettingsWithoutSamplingIsToldOfTheNewDefault) {
+  const std::string path = TestFile("without.toml");
+  WriteFile(path, "data = \"synthetic\"\ndevices = 20\nrounds = 1\nlocal-epochs = 1\n");
+  const std::string note = path + " names no sampling, whose default has changed: it is passes";
+  const Outcome run = Sotto("simulate --config " + path);
+  EXPECT_NE(run.output.find(note), std::string::npos) << run.output;
+  EXPECT_NE(run.output.find("each in at most 1"), std::string::npos) << run.output;
+  for (const char* sampling : {"uniform", "passes"}) {
+    const Outcome told = Sotto("simulate --config " + path + " --sampling " + sampling);
+    EXPECT_EQ(told.output.find("whose default has changed"), std::string::npos) << told.output;
+  }
 }
 
 TEST(Cli, JsonToStandardOutputIsNothingButJson) {
@@ -447,7 +460,7 @@ TEST(Cli, ImpossibleOptionsAreUsageErrors) {
   ExpectUsageError("simulate --server-learning-rate nan", "--server-learning-rate");
   ExpectUsageError("simulate --sampling sometimes", "--sampling");
   ExpectUsageError("simulate --model no-such-net", "softmax-784-10");
-  ExpectUsageError("simulate --min-devices 1001",
+  ExpectUsageError("simulate --sampling uniform --min-devices 1001",
                    "1001 devices must check in (--min-devices), and there are only");
   ExpectUsageError("simulate --sampling poisson --min-devices 1", "devices that check in");
 }
@@ -456,7 +469,6 @@ TEST(Cli, AnUnattainableEpsilonNamesTheRealisticOne) {
   ExpectUsageError("simulate --epsilon 1e-7", "1e-07");
   ExpectUsageError("simulate --epsilon 1e-7", "smallest");
   ExpectUsageError("simulate --devices 10 --cohort 1", "colluder");
-  ExpectUsageError("simulate --devices 1 --cohort 1 --colluders 0", "--delta: its default");
 }
 
 TEST(Cli, TheCertificateHoldsAndItsJsonSaysWhatOf) {

@@ -165,7 +165,7 @@ TEST(Model, SyntheticDataFitEveryModel) {
   for (const std::string& model : {tiny, coder, text}) {
     const Json json = SottoJson(
         "simulate --data synthetic --devices 20 --samples-per-device 4 --cohort 2 --rounds 1 "
-        "--local-epochs 1 --min-devices 0 --seed 1 --model " +
+        "--local-epochs 1 --seed 1 --model " +
         model);
     EXPECT_EQ(json["rounds"].size(), 1U) << model;
   }

@@ -20,6 +20,7 @@ const TrainTest& Data() {
 SimulationRequest OneRound(uint64_t seed) {
   SimulationRequest options;
   options.fleet.devices = 40;
+  options.job.plan.sampling = privacy::Sampling::kUniform;
   options.job.plan.cohort = 10;
   options.job.plan.rounds = 1;
   options.job.training.local_epochs = 1;

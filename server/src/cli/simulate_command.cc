@@ -108,7 +108,7 @@ class SingleRun {
   }
 
   void Do() {
-    Announce(config_);
+    config_.on_begin = [this] { Announce(config_); };
     posix::CatchStopSignals();
     config_.stop = [] { return posix::StopSignal() != 0; };
     const size_t before = config_.resume ? config_.resume->rounds.size() : 0;

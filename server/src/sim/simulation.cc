@@ -57,6 +57,7 @@ class Run {
 
   SimulationResult ToItsEnd(const std::function<void(const RoundReport&)>& on_round) {
     Begin();
+    if (config_.on_begin) config_.on_begin();
     while (!MustStop() && job_.OpenRound()) {
       RoundReport report = OneRound();
       if (!report.outcome.released) break;

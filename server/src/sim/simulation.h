@@ -47,6 +47,8 @@ struct SimulationConfig {
   // Adds the parts of all other processes to this process's part of an attempt. Every process calls
   // it for every attempt, in the same order. Null: there are no other processes.
   std::function<void(PartialSum& part)> merge;
+  // Called once, before the first round, if the simulation may begin. Null: no matter.
+  std::function<void()> on_begin;
   // Asked before each round; true ends the simulation with the rounds that it has. Null: never.
   std::function<bool()> stop;
 };

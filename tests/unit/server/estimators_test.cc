@@ -216,6 +216,7 @@ TEST(Laplacian, WithTwoAxesNeedsAnImage) {
 TEST(AutoSmoothing, SmoothsWhereTheNoiseIsTenTimesTheLongestUpdate) {
   const auto job = [](double noise_multiplier, const char* image) {
     JobRequest request;
+    request.job.plan.sampling = privacy::Sampling::kUniform;
     request.noise_multiplier = noise_multiplier;
     request.smoothing_auto = true;
     if (image != nullptr) request.job.aggregation.smoothing_image.emplace(image);

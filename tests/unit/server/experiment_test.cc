@@ -424,10 +424,10 @@ TEST(ExperimentFormulas, TheTheoremsOfDpFedLsAskForTheKnownNoise) {
   for (int i = 0; i < 4; ++i) {
     const std::string epsilon = std::to_string(6 + i);
     Settings settings = {{"formula", "closed-form"}, {"rate", "0.05"},     {"rounds", "30"},
-                         {"devices", "1000"},        {"epsilon", epsilon}, {"sampling", "uniform"}};
+                         {"delta", "5.01187e-4"},    {"epsilon", epsilon}, {"sampling", "uniform"}};
     EXPECT_NEAR(FigureOf(settings, "nu_over_clip"), uniform[i], 6e-4) << epsilon;
     settings["sampling"] = "poisson";
-    settings["devices"] = "500";
+    settings["delta"] = "1.07432e-3";
     EXPECT_NEAR(FigureOf(settings, "nu_over_clip"), poisson[i], 6e-4) << epsilon;
   }
 }

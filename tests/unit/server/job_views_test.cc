@@ -203,6 +203,7 @@ TEST(ClosingEarly, JobsOfBothKindsComposeEachAsItWas) {
 
 TEST(ClosingEarly, TheNoiseIsCalibratedToTheClaim) {
   JobRequest request;
+  request.job.plan.sampling = privacy::Sampling::kUniform;
   request.epsilon = 6;
   const JobConfig secret = MakeJob(request, 1000);
   request.job.plan.participants_known = true;

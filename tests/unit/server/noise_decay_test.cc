@@ -16,6 +16,7 @@ SimulationRequest Small() {
   request.noise_decay_from = "synthetic";
   request.fleet.devices = 40;
   request.fleet.samples_per_device = 10;
+  request.job.plan.sampling = privacy::Sampling::kUniform;
   request.job.plan.cohort = 8;
   request.job.plan.rounds = 3;
   request.seed = 5;

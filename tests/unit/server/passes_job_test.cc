@@ -295,8 +295,10 @@ privacy::Plan PlanOfRequest(const JobRequest& request, uint32_t devices) {
 
 TEST(PassesRequest, NumbersThatNobodyGaveFollowFromTheFleet) {
   JobRequest request;
-  request.job.plan.sampling = privacy::Sampling::kPasses;
   const JobConfig job = MakeJob(request, 1000);
+  EXPECT_EQ(job.plan.sampling, privacy::Sampling::kPasses);
+  EXPECT_TRUE(job.plan.timed_reports);
+  EXPECT_TRUE(job.close_early());
   EXPECT_EQ(job.plan.cohort, 100);
   EXPECT_EQ(job.plan.participations, 4);
   EXPECT_EQ(job.plan.rounds, 40);
@@ -329,6 +331,7 @@ std::string RefusalOfPasses(const JobRequest& request) {
 
 TEST(PassesRequest, OptionsThatDoNotFitAreRefusedByName) {
   JobRequest request;
+  request.job.plan.sampling = privacy::Sampling::kUniform;
   request.participations = 2;
   EXPECT_NE(RefusalOfPasses(request).find("--participations is for --sampling passes"),
             std::string::npos);
@@ -345,12 +348,33 @@ TEST(PassesRequest, OptionsThatDoNotFitAreRefusedByName) {
   request.quorum.reset();
   request.job.plan.participants_known = true;
   EXPECT_NE(RefusalOfPasses(request).find("--close-early"), std::string::npos);
-  request.job.plan.participants_known = false;
-  request.job.plan.timed_reports = true;
-  EXPECT_NE(RefusalOfPasses(request).find("--timed-reports"), std::string::npos);
   request.job.plan.order = privacy::Order::kConnected;
   EXPECT_EQ(RefusalOfPasses(request), "");
+}
+
+TEST(PassesRequest, RoundsEndWhenAllHaveReportedUnlessItIsSaidOtherwise) {
+  JobRequest request;
+  request.job.plan.participants_known = true;  // --close-early
   EXPECT_TRUE(MakeJob(request, 1000).close_early());
+  EXPECT_FALSE(MakeJob(request, 1000).plan.timed_reports) << "at any time";
+  request.job.plan.participants_known = false;
+  request.deadlines = true;
+  EXPECT_FALSE(MakeJob(request, 1000).close_early());
+  EXPECT_FALSE(MakeJob(request, 1000).plan.timed_reports);
+  request.job.plan.sampling = privacy::Sampling::kUniform;
+  EXPECT_NE(RefusalOfPasses(request).find("--deadlines is for"), std::string::npos);
+}
+
+TEST(PassesRequest, AJobKeepsTheSamplingThatItBeganWith) {
+  JobRequest request;
+  privacy::Plan began;
+  began.sampling = privacy::Sampling::kPoisson;
+  request.given = {"sampling"};
+  KeepSampling(began, &request);
+  EXPECT_EQ(request.job.plan.sampling, privacy::Sampling::kPasses);
+  request.given = {};
+  KeepSampling(began, &request);
+  EXPECT_EQ(request.job.plan.sampling, privacy::Sampling::kPoisson);
 }
 
 }  // namespace

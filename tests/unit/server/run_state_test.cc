@@ -34,6 +34,7 @@ SimulationRequest SmallRequest() {
   request.fleet.devices = 40;
   request.fleet.samples_per_device = 10;
   request.fleet.dropout = 0.4;
+  request.job.plan.sampling = privacy::Sampling::kUniform;
   request.job.plan.cohort = 8;
   request.job.plan.rounds = 5;
   request.job.training.local_epochs = 1;

@@ -58,6 +58,7 @@ SimulationRequest SmallRequest() {
   SimulationRequest request;
   request.fleet.devices = 20;
   request.fleet.samples_per_device = 10;
+  request.job.plan.sampling = privacy::Sampling::kUniform;
   request.job.plan.cohort = 5;
   request.job.plan.rounds = 3;
   request.job.model = FindModel("softmax-784-10");
