@@ -58,7 +58,7 @@ TEST(LivePassesTest, DevicesReportAtTheTimeThatTheServerNames) {
   Site site(2);
   Arguments job = PassesJob();
   job.back() = "6";
-  job.push_back("--timed-reports");
+  job.insert(job.end(), {"--release-allowance", "0"});  // so Serve() adds no --close-early
   Server server = site.Serve(job);
   std::vector<Process> clients = site.Clients(server.port);
   ASSERT_TRUE(server.WaitForDraw()) << ReadFile(server.log);

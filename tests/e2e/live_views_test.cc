@@ -180,6 +180,8 @@ TEST(LiveViews, TheNoiseOfAServedJobThatClosesEarlyIsCalibratedToWhatItsEpsilonS
     Arguments simulate = {"simulate",
                           "--data",
                           "synthetic",
+                          "--sampling",
+                          "uniform",
                           "--devices",
                           "12",
                           "--seed",

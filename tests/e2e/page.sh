@@ -50,7 +50,7 @@ look() { "${checks[@]}" "${url}" --token "${token}" "$@" || fail "the page of $*
 "${checks[@]}" "file://${work}/empty.html" empty
 
 # A job that lasts as long as somebody looks.
-serve live.log --cohort 2 --rounds 100000 --noise-multiplier 50 --delta 0.1 --close-early --test synthetic \
+serve live.log --sampling uniform --cohort 2 --rounds 100000 --noise-multiplier 50 --delta 0.1 --close-early --test synthetic \
   --evaluate-every 50
 "${lab}" swarm fleet.db --server "127.0.0.1:${port}" > swarm.log 2>&1 &
 swarm=$!
