@@ -99,7 +99,7 @@ function table(head, rows) {
 // What an epsilon of this job does not promise; it stands wherever an epsilon does.
 function caveat(job) {
   if (!job.private) return "NO PRIVACY: the mechanism of this job protects nothing.";
-  return job.seeded ? "SEEDED: not private. Whoever knows the seed knows the noise." : "";
+  return job.seeded ? "SEEDED: not private. No epsilon holds against a person who knows the seed." : "";
 }
 
 const someKnown = (rows, field) => rows.some(row => known(row[field]));
@@ -566,7 +566,7 @@ function drawClaims(job) {
     claims.replaceChildren(make("p", {}, "Nothing is released, so nothing is spent."));
   } else {
     claims.replaceChildren(
-      ...(job.seeded ? [make("p", {class: "loud"}, "SEEDED: these figures do not hold for whoever knows the seed.")] : []),
+      ...(job.seeded ? [make("p", {class: "loud"}, "SEEDED: these figures do not hold against a person who knows the seed.")] : []),
       ...job.claims.map(claimText));
   }
 }

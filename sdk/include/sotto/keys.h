@@ -2,9 +2,9 @@
 //
 // The secret is unique to a device and known to the server that provisioned it. A round key
 // determines the dither of one update completely. Invariant: a round key encodes one update only.
-// Two updates under the same key could be subtracted to remove the noise. The device draws a nonce
-// for each training, so the invariant holds even after a reset, a killed server or a restored
-// backup. The functions keep no state: safe in any thread.
+// The noises of two updates under one key depend on each other: their difference has no epsilon.
+// The device draws a nonce for each training, so the invariant holds even after a reset, a killed
+// server or a restored backup. The functions keep no state: safe in any thread.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 // In a seeded run the nonce of a training and the seed of its private noise must be the same in the
 // simulator, in a separate process and on a board, whatever the device did before. So they are a
 // function of the device's secret and of the current round and attempt. Never use this for a device
-// whose data matter: a person who knows the seed knows the noise. A round draws entropy once; TLS
-// must have another source.
+// whose data matter: no epsilon holds against a person who knows the seed. A round draws entropy
+// once; TLS must have another source.
 #pragma once
 
 #include "sotto/train_task.h"

@@ -65,8 +65,8 @@ struct TrainTask {
                             training.clip_l2);
   }
 
-  // True if the update is encoded with Gaussian dither. The server can remove that noise:
-  // private_noise_multiplier(), not this function, tells about privacy from the server.
+  // True if the update is encoded with Gaussian dither. The server, which has the key, has no
+  // epsilon: private_noise_multiplier(), not this function, tells about privacy from the server.
   bool is_private() const {
     return format.coding != Coding::kFloat32 && format.dither == DitherKind::kGaussian;
   }

@@ -132,7 +132,7 @@ struct JobConfig {
   bool close_early() const { return plan.participants_known; }
 
   // Whether devices get salts for the keys of their updates. None in a seeded run, where the seed
-  // gives all noise away, nor for codecs that devices do not have.
+  // gives all dither away, nor for codecs that devices do not have.
   bool GivesSalts() const { return codec->servable && !seeded; }
 
   // The format in which a device hands over its update.

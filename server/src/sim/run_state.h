@@ -2,8 +2,8 @@
 // and gives the same results as one that was never interrupted. Part of sotto::server/sim.
 //
 // The text is JSON below two lines, its version and its digest (sotto/posix/kept_file.h). Raise
-// kRunStateVersion with every change of the fields. It holds the key of the run, so whoever reads
-// it can take the noise off every update: it belongs to its owner alone.
+// kRunStateVersion with every change of the fields. It holds the key of the run, so no epsilon
+// holds against its reader (sdk/LRQ.md, section 8.1): it belongs to its owner alone.
 //
 // Damage is found by the digest. A state that somebody has edited, digest included, is refused
 // where rounds, attempts and releases do not fit each other (RequireConsistent() in run_state.cc):

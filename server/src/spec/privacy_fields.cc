@@ -46,8 +46,8 @@ Fields Noise() {
           .ByDefault("1e-5, or 1 / (10 devices) if that is less")
           .RunsWith(&privacy::Plan::delta),
       Row("trust-mode", Learns::kTask, &JobRequest::trust_mode,
-          "trusted-server: the server can take the noise off an update; private-noise: each "
-          "device adds noise of its own first")
+          "trusted-server: no epsilon against the server, which is trusted; private-noise: each "
+          "device adds its own noise first")
           .OneOf(privacy::TrustMode::kTrustedServer, privacy::TrustMode::kPrivateNoise)
           .Reads([](const JobRecord& job) { return ToValue(job.config.plan.Trust()); })
           .StoredIf(IsPrivateNoise),

@@ -8,8 +8,8 @@
 // whole chain, and reading devices, ledger or a model verifies their records again. So a value that
 // changed on the disk is refused, never used.
 //
-// The file holds the devices' secrets without encryption. Mode 0600 is enforced: anyone who can
-// read the file can remove the noise from every update.
+// The file holds the devices' secrets without encryption. Mode 0600 is enforced: no epsilon holds
+// against a reader of the file who also has the bytes of an update (sdk/LRQ.md, section 8.1).
 //
 // Many processes may use the file at once. A commit and a read wait for each other, so nothing here
 // keeps the file locked for long: a verification reads the chain in pieces (sqlite_chain.h).

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kSeeded[] = "seeded: not private; whoever knows the seed knows the noise";
+constexpr char kSeeded[] = "seeded: not private; no epsilon against a person who knows the seed";
 constexpr char kHead[] = "  privacy        ";
 constexpr char kIndent[] = "                 ";
 

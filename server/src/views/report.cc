@@ -258,7 +258,8 @@ std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result
   text +=
       !job.codec->servable ? DescribeBaselineLimits(job, spent) : DescribeLimits(job.plan, spent);
   if (seeded) {
-    text += "                 seeded: not private; whoever knows the seed knows the noise\n";
+    text +=
+        "                 seeded: not private; no epsilon against a person who knows the seed\n";
   }
   return text;
 }

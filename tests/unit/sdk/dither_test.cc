@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -79,6 +82,36 @@ TEST(Layer, StepsStayWithinTheirBounds) {
   EXPECT_LE(smallest, kMinStepQ27 + 4);
   EXPECT_LE(largest, kMaxStepQ27);
   EXPECT_GE(largest, kMaxStepQ27 - 4);
+}
+
+void ExpectOnPage(const char* page, const char* format, double value) {
+  std::ifstream file(std::string(SOTTO_SOURCE_DIR) + page);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  char words[64];
+  std::snprintf(words, sizeof words, format, value);
+  EXPECT_NE(text.find(words), std::string::npos) << page << ": " << words;
+}
+
+// The key gives the layer away, and with it the middle of the noise's interval, not the rest.
+TEST(Layer, TheKeyLeavesTheVarianceThatThePageStates) {
+  constexpr uint32_t kLayers = 1 << 16;
+  double stays = 0;
+  double told = 0;
+  for (uint32_t i = 0; i < kLayers; ++i) {
+    const lrq::LayerEdges edges = lrq::LayerFromProbability((i << 16) + (1 << 15), 0);
+    const double r = edges.r_q27 / kQ27;
+    const double g = edges.g_q27 / kQ27;
+    stays += (r + g) * (r + g) / 12 / kLayers;
+    told += (r - g) * (r - g) / 4 / kLayers;
+  }
+  // The layers at the ends, where r and g have no bound, cost a part of about 1 / kLayers.
+  EXPECT_NEAR(stays, 0.5358171, 3e-5);
+  EXPECT_NEAR(stays + told, 1, 6e-5);
+  ExpectOnPage("/sdk/LRQ.md", "%.4f", kMinStepQ27 / kQ27);
+  ExpectOnPage("/sdk/LRQ.md", "%.4f", stays);
+  ExpectOnPage("/sdk/LRQ.md", "%.4f", told);
+  ExpectOnPage("/server/PRIVACY.md", "at least %.2f noise deviations", kMinStepQ27 / kQ27);
+  ExpectOnPage("/server/PRIVACY.md", "%.3f of the noise's variance stays", stays);
 }
 
 TEST(Dither, AnyBatchCanBeGeneratedAlone) {

@@ -205,8 +205,8 @@ Status NonceAndSeed(void* /*context*/, MutableByteSpan out) {
   return Status::kOk;
 }
 
-// The server knows the secret and the nonce, and so the dither: the noise must not follow from
-// them.
+// The server knows the secret and the nonce, and so the dither: the device's own noise must not
+// follow from them.
 TEST_F(PrivateNoiseTest, TheNoiseDependsOnEntropyThatIsNotSent) {
   std::set<std::vector<uint8_t>> uploads;
   for (const auto entropy : {OnlyNonce, NonceAndSeed}) {

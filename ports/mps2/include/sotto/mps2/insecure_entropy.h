@@ -1,7 +1,7 @@
 // INSECURE entropy, for emulated boards and tests only. Part of ports/mps2.
 //
 // The boards that QEMU emulates have no source of random bits. The bytes of this class can be
-// guessed. Whoever guesses a nonce in advance can remove the noise from an update; whoever guesses
+// guessed. No epsilon holds against an attacker who guesses a nonce in advance, and one who guesses
 // TLS keys can read the session. A board with a random generator uses its generator in its Port
 // instead. Only builds with -DSOTTO_INSECURE_ENTROPY=ON contain this class. One thread at a time.
 #pragma once

@@ -2,8 +2,8 @@
 // sotto/posix.
 //
 // The key is the operating system's entropy. For repeatable runs it is computed from a seed; then
-// nothing is private, because whoever knows the seed knows all noise. Stateless; safe in any
-// thread.
+// nothing is private, because no epsilon holds against a person who knows the seed. Stateless; safe
+// in any thread.
 #pragma once
 
 #include <cstdint>
