@@ -1,13 +1,19 @@
-// PRIVACY.md lists exactly the claims and assumptions of the program.
+// PRIVACY.md lists exactly the claims and assumptions of the program, and its first section states
+// the program's figures.
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "accounting/gdp.h"
 #include "plans/claim_kinds.h"
 #include "plans/peer_privacy.h"
+#include "plans/turns.h"
 
 namespace sotto::privacy {
 namespace {
@@ -33,6 +39,39 @@ void AddFigures(const std::vector<Kind>& kinds, Assumption assumption, std::stri
     for (const Assumption each : kind.assumptions) {
       if (each == assumption) *figures += (figures->empty() ? "" : ", ") + Code(kind.json_field);
     }
+  }
+}
+
+// With so many decimals, rounded up, as outputs round.
+std::string Up(double value, int decimals) {
+  const double unit = std::pow(10.0, decimals);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", decimals, std::ceil(value * unit) / unit);
+  return text;
+}
+
+TEST(PrivacyPageTest, StatesWhatTheDefaultPromisesAndWhatMoreCosts) {
+  constexpr double kDelta = 1e-5;
+  EXPECT_EQ(DefaultDelta(1000), kDelta);
+  std::vector<std::string> expected;
+  for (const int epsilon : {1, 2, 6}) {
+    const double mu = GdpMu(epsilon, kDelta);
+    const double apart = OwnerMu(mu, 2, false);
+    EXPECT_DOUBLE_EQ(apart, std::sqrt(2.0) * mu) << "two jobs cost what two devices apart do";
+    expected.push_back("| " + std::to_string(epsilon) + " | " + Up(100 * GdpAttackerRight(mu), 1) +
+                       " % | " + Up(GdpEpsilon(apart, kDelta), 2) + " | " +
+                       Up(GdpEpsilon(OwnerMu(mu, 2, true), kDelta), 2) + " |");
+  }
+  EXPECT_EQ(RowsBelow("| epsilon at delta 1e-5 | best attacker is right | two such jobs, or two "
+                      "devices never in one round | two devices in one round |"),
+            expected);
+  const double mu = GdpMu(6, kDelta);
+  std::ifstream file(SOTTO_SOURCE_DIR "/server/PRIVACY.md");
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  for (const std::string& text :
+       {"the figure is " + Up(GdpEpsilon(mu / 2, kDelta), 2) + " where epsilon is 6",
+        Up(GdpAttackerRight(mu), 3) + " at epsilon 6 and delta 1e-5"}) {
+    EXPECT_NE(page.find(text), std::string::npos) << text;
   }
 }
 
