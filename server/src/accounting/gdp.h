@@ -21,8 +21,9 @@
 //     what it has seen, and whenever it stops. Proof: a simulator that knows both data sets, but
 //     not the world, makes the transcript from W. It draws w and keeps a clock c, at first 0. At
 //     round t it computes m, D and S from what it has made so far, and takes the increment
-//     X = W(c + mu_t^2) - W(c). c is a function of W up to c, so X is N(0, mu_t^2) or
-//     N(mu_t^2, mu_t^2) whatever the past was. It puts S X / mu_t on the axis of D and fresh
+//     X = W(c + mu_t^2) - W(c). c and mu_t follow from W up to c and from coins that are
+//     independent of W, so X is N(0, mu_t^2) or N(mu_t^2, mu_t^2) whatever the past was (the strong
+//     Markov property). It puts S X / mu_t on the axis of D and fresh
 //     N(0, S^2) on all other axes, adds m, and adds mu_t^2 to c. (If D = 0 it draws N(m, S^2 I).)
 //     This is the law of the release in either world. c never exceeds M^2. So the transcript is a
 //     post-processing of the path, and lemma 1 holds.

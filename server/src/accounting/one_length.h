@@ -21,6 +21,10 @@
 //     is too long with a probability of at most p, also if the server chose the round adaptively.
 //     Add up. B counts, and not 1: another device's zeros would show in the sum, too, and whether
 //     they do depends on noise that the ideal job counts on.
+//     An attempt that is given up reads no sum, so zeros in it are not seen. But a device whose
+//     zeros are too long reports nothing, which is seen, and may be why the attempt was given up.
+//     Of the other devices that is the same random function in both worlds. Of the device itself it
+//     adds p for each such attempt: with A of them at most, put B K + A in the place of B K.
 //   Lemma 3. Couple the real job with the ideal one: the same data, dither and draws. Outside of E
 //     all that is released or seen is equal. Proof: a replacement is the only difference, and an
 //     update is replaced in E alone.
@@ -43,7 +47,7 @@ namespace sotto::privacy {
 
 // What a guarantee at this epsilon pays in delta.
 //   epsilon  of the ideal job, >= 0
-//   updates  B K: the most updates in the releases with one device
+//   updates  B K, the most updates in the releases with one device, and A (lemma 2)
 //   p        the largest probability that an update is longer than its length
 inline double DeltaOfOneLength(double epsilon, double updates, double p) {
   return (1.0 + std::exp(epsilon)) * updates * p;

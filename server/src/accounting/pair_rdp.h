@@ -15,12 +15,15 @@
 //   Lemma 3. Gauss-Legendre quadrature of 16 nodes on panels of half width h <= min(z, z^2) / 4.
 //     Let E be the ellipse of rho = 8 about a panel: half axes below 4.1 h and 4 h. On E, Im s is
 //     at most 1, so w = 1 - q + q e^s has no zero there (the nearest is at Im s = pi). |w| is at
-//     most its value v at Re s and at least 1 - q (1 - q) / 2, so |w|^a <= v^a and |w|^(1 - a) <=
-//     e^(0.6 a q). |N_0| is at most e^0.5 times that at the real part. With |l| for l in each
-//     factor of lemma 2, the integrand on E is of the order of that on the real axis, apart from
-//     e^(0.6 a q), and a panel's error is below (64/15) 8^-32 times that times h. For a q <= 64 the
-//     sum of the errors is below 1e-12 of the integral. Source: Trefethen, "Is Gauss Quadrature
-//     Better than Clenshaw-Curtis?" (2008), Theorem 4.5.
+//     most its value v at Re s, so |w|^a <= v^a. -ln |w| <= -ln(1 - q (1 - Re e^s)), which is
+//     convex in q, so it is at most q (-ln Re e^s) <= 0.77 q m, m = min(1, 1 / z), and |w|^(1 - a)
+//     is at most F = e^(0.77 a q m). |N_0| is at most e^0.5 times its value at the real part. With
+//     |l| for l in each factor of lemma 2, the integrand on E is of the order of its value on the
+//     real axis, apart from F, and a panel's error is below (64/15) 8^-32 times that times h. For
+//     a q <= 64 the sum of the errors is below 1e-12 of the integral: if F <= e^35, because F 8^-32
+//     is below 2e-14; otherwise z < 1.5, and the integral is at least q/2 (1 + q (e^(1 / (2 z^2)) -
+//     1))^(a - 1) - 1, from x > 1 alone, which exceeds F e^-35. Source: Trefethen, "Is Gauss
+//     Quadrature Better than Clenshaw-Curtis?" (2008), Theorem 4.5.
 //   Lemma 4. The derivative of a l(x) - x^2 / (2 z^2) is at most (a - x) / z^2. So beyond a + 14 z
 //     the integrand is below its bound at a times the Gaussian's mass beyond 14 deviations: less
 //     than 1e-20 of the integral for rates of at least kMinPairRate.

@@ -6,8 +6,9 @@
 //   y_t = sum of u_i over the devices A_t that were asked + e_t.
 // u_i is what device i adds, 0 if it does not report or is refused. |u_i| <= C_t, the bound on all
 // coordinates, clip bit and accuracy included (Plan::ClipWithExtras()). S_t is the deviation of the
-// noise e_t without the colluders' part. w is all that is neither d's data nor e_t: coins, keys,
-// the other devices' data, who is connected when. Four conditions:
+// noise e_t without the colluders' part. w is all that is neither d's data nor any e_t: coins, the
+// other devices' data, who is connected when, the colluders' keys. The keys from which the noise of
+// honest encodings follows are not in w. Four conditions:
 //   (A) Blind. w has the same law in both worlds. Each next action is a function of (y_1 ...
 //       y_(t-1), w): whom to ask, C, the noise, to wait, close, give up, seal, stop, begin a job,
 //       add or revoke a device.
@@ -53,9 +54,10 @@
 //     functions of the releases before and of w, if reporting and times are blind. So they are in
 //     the transcript of lemma 3, and the figure against the network is the same. To those who see
 //     models the time of a release tells nothing if rounds end at deadlines, or if devices upload
-//     at a time that the server set beforehand (Plan::timed_reports). Otherwise a round that closes
-//     when all have reported tells how long the slowest device trained, and so how much data it
-//     has: its times must be blind.
+//     at a time that the server set beforehand (Plan::timed_reports), but for what the lengths of
+//     uploads and the time to decode them add to it. Otherwise a round that closes when all have
+//     reported tells how long the slowest device trained, and so how much data it has: its times
+//     must be blind.
 //   Lemma 8 (colluders). c participants tell their noise: S_t is the one of planned_reports - c
 //     encodings. Their keys and data are in w; what they send and when they come is a function of w
 //     and the releases before, so they may choose by what they saw, and all c may be beside d each
@@ -68,19 +70,22 @@
 //   Lemma 10 (limits). M must be fixed before the first turn that counts towards it, and with it
 //     the number n of encoded coordinates (guarantee.h, lemma 12): n grows by D B with each turn. A
 //     limit over several jobs is fixed for the pair, LifeLimit().
-//   Lemma 11 (zero-out). Let d in world 2 send zeros wherever it is asked. Then 2 C_t becomes C_t,
-//     and mu is half of the other. It is not the world without d: there other devices are asked.
-//     And it needs d's place to be its own: were the first B of more devices taken, another one
-//     could fill it, and 2 C_t would be right again.
+//   Lemma 11 (zero-out). Let d in world 2 add zero wherever it is asked: u_d = 0, clip bit and
+//     accuracy included, as if the server topped its place up. Then 2 C_t becomes C_t, and mu is
+//     half of the other. (A device that sends an update of zeros has a clip bit all the same.) It
+//     is not the world without d: there other devices are asked. And it needs d's place to be its
+//     own: were the first B of more devices taken, another one could fill it, and 2 C_t would be
+//     right again.
 //   Lemma 12 (Order::kFixed). Let A_t follow from a list that looks at nobody's presence, let
 //     rounds end at deadlines, without a quorum, and the divisor be the planned one. Then, to those
 //     who see models, d may be connected and report by its own data: that enters u_d = 0 alone,
 //     lemma 1. With Order::kConnected another device is asked where d is away, so d's availability
 //     must be blind. The network sees a drop-out itself, without noise, under any order.
-//   Lemma 13 (an owner of g devices). The g together have at most mu sqrt(g) if no two of them are
-//     ever in one cohort, and g mu otherwise. Proof: with j_t of them in A_t the means differ by at
-//     most 2 j_t C_t. If j_t <= 1 the squares of all their turns add up to g M^2. Otherwise the
-//     norm of a sum of g vectors of norm M is at most g M.
+//   Lemma 13 (an owner of g devices). Let (A) to (D) hold with the data of all g devices in the
+//     place of d's. The g together have at most mu sqrt(g) if no two of them are ever in one
+//     cohort, and g mu otherwise. Proof: with j_t of them in A_t the means differ by at most 2 j_t
+//     C_t. If j_t <= 1 the squares of all their turns add up to g M^2. Otherwise the norm of a sum
+//     of g vectors of norm M is at most g M. The encoder's n is g times as large.
 //
 // Pure functions, safe from any thread; std::invalid_argument names an argument outside its range.
 // Part of sotto::server/plans.

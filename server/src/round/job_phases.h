@@ -41,7 +41,7 @@
 //     added.
 //   Remark. The lemmas need changes that depend on released models and on nothing else of the
 //     devices' data. Who reported, and who was drawn, are the operator's to see and nobody else's:
-//     a change that follows from them is not covered (PRIVACY.md, "The operator").
+//     a change that follows from them is not covered (PRIVACY.md, "A fleet that changes").
 //   Remark. A change of members that leaves N as it was begins no phase, by lemma 5.
 //
 // Passes (plans/turns.h). The number of devices is in no figure, and added rounds lift no limit. So
@@ -85,8 +85,8 @@ class JobPhases {
   }
 
   // The phases after `rounds` rounds and `attempts` attempts, as rounds that compose. Fleets with
-  // the same ChargedDevices() in a row are one phase. The last one
-  // is that of the next round; it may have none yet.
+  // the same ChargedDevices() in a row are one phase. The last phase has the next round; it may
+  // have no other one yet.
   //   plan    of the job: the devices with which it began, the rounds that it has now
   //   rounds  released
   std::vector<privacy::SpentRounds> Split(const privacy::Plan& plan, int64_t rounds,
