@@ -6,7 +6,6 @@
 
 #include "aggregate/methods.h"
 #include "base/counted.h"
-#include "round/cohort.h"
 #include "sotto/bytes.h"
 #include "sotto/initial_weights.h"
 #include "sotto/key_labels.h"
@@ -201,64 +200,6 @@ void Job::TakeFleet() {
   }
 }
 
-// Why no attempt can be opened now; empty: one can.
-std::string Job::Hindrance() const {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (paused_) return "paused; `sotto job resume` lets the job go on";
-  }
-  const bool is_poisson = config_.plan.sampling == privacy::Sampling::kPoisson;
-  const auto least =
-      std::max<int64_t>(is_poisson ? 1 : config_.plan.cohort, int64_t{config_.min_devices});
-  const int64_t eligible = devices_->eligible();
-  if (eligible >= least) return "";
-  return "waiting for devices: " + Counted(eligible, "device") + " of the " +
-         std::to_string(least) + " that a round needs; add some with `sotto keys new`";
-}
-
-// Of kPasses: the devices whose limits allow a turn in the next round.
-std::vector<Candidate> Job::DevicesWithRoom() const {
-  const int64_t half_a_pass = config_.plan.devices / (2 * config_.plan.cohort);
-  const privacy::Turns turn = turns_->TurnIn(round_);
-  std::vector<Candidate> devices;
-  for (uint32_t device = 0; device < devices_->size(); ++device) {
-    const int64_t number = devices_->NumberOf(device);
-    if (!devices_->IsEligible(device) || !turns_->HasRoom(number, turn)) continue;
-    const int64_t last = turns_->LastRoundOf(number);
-    const bool is_rested = last == TurnBook::kNoRound || last + half_a_pass < int64_t{round_};
-    devices.push_back({device, turns_->UsedBy(number).count, is_rested});
-  }
-  return devices;
-}
-
-// Of these the ones that can be asked now. Order::kFixed looks at nobody's presence.
-std::vector<Candidate> Job::HeardOf(std::vector<Candidate> candidates) const {
-  if (config_.plan.order == privacy::Order::kFixed || config_.process.hears_all) return candidates;
-  const auto since =
-      std::chrono::steady_clock::now() - std::chrono::milliseconds(config_.process.heard_within_ms);
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto is_away = [&](const Candidate& candidate) {
-    const uint32_t device = candidate.device;
-    const bool in_last_attempt = device < heard_before_.size() && heard_before_[device];
-    return !in_last_attempt && (device >= last_heard_.size() || last_heard_[device] < since);
-  };
-  candidates.erase(std::remove_if(candidates.begin(), candidates.end(), is_away), candidates.end());
-  return candidates;
-}
-
-bool Job::CanGoOn() const {
-  return waits_for_turns_ && HindranceOfTurns(HeardOf(DevicesWithRoom()).size()).empty();
-}
-
-// Why a job of kPasses waits, if so many devices with a turn left were heard; empty: it need not,
-// or it would wait in vain.
-std::string Job::HindranceOfTurns(size_t heard) const {
-  const auto least = static_cast<size_t>(config_.plan.cohort);
-  if (heard >= least || DevicesWithRoom().size() < least) return "";
-  return "waiting for devices: " + Counted(static_cast<int64_t>(heard), "device") + " of the " +
-         std::to_string(least) + " that a round needs are connected and have a turn left";
-}
-
 // Opens the next attempt at the round, or finishes the job if there can be none, or waits.
 void Job::StartAttempt() {
   for (;; GiveAttemptUp()) {
@@ -312,38 +253,6 @@ void Job::StartAttempt() {
   if (next_devices_ != nullptr) attempt->SetDevices(next_devices_);  // since the draw
   current_ = std::move(attempt);
   phase_ = Phase::kOpen;
-}
-
-// The registry's indices of the attempt's devices.
-std::vector<uint32_t> Job::ChooseCohort() const {
-  RandomStream random(posix::DeriveKey(server_key_, key_label::kCohort, round_, attempt_), 0);
-  const auto cohort = static_cast<uint32_t>(config_.plan.cohort);
-  if (turns_) return ChooseByTurns(candidates_, cohort, random);
-  return devices_->IndicesOf(server::DrawCohort(config_.plan.sampling, devices_->eligible(), cohort,
-                                                random,
-                                                static_cast<uint32_t>(config_.plan.devices)));
-}
-
-// Draws the attempt's devices and commits them.
-void Job::DrawCohort() {
-  const std::vector<uint32_t> cohort = ChooseCohort();
-  log_.CommitAttempt(
-      {round_, attempt_, devices_->PositionsOf(cohort), devices_->eligible(), joined_});
-  joined_.clear();
-  cohort_ = cohort;
-  ++attempts_;
-  if (config_.plan.Trust() == privacy::TrustMode::kPrivateNoise) Seal();
-}
-
-// Of kPasses: charges the devices that were asked, before the sum of the attempt is read; under
-// private noise before any of them learns of it.
-void Job::Seal() {
-  if (!turns_ || turns_->IsSealed(round_, attempt_)) return;
-  SealRecord seal = {round_, attempt_, {}};
-  for (const uint32_t device : cohort_) seal.devices.push_back(devices_->NumberOf(device));
-  std::sort(seal.devices.begin(), seal.devices.end());
-  log_.SealAttempt(seal);
-  turns_->Seal(seal);
 }
 
 TrainTask Job::MakeTask() const {
