@@ -191,6 +191,22 @@ TEST_F(KeysTest, ARevokedDeviceIsListedAndNotEligible) {
   Fails(1, "export", "board-000001 --key " + Path("key"), "revoked");
 }
 
+TEST_F(KeysTest, AnOwnerIsNamedWithNewDevicesOrLater) {
+  Succeeds("new", "--count 2 --prefix tv- --owner household-7");
+  Succeeds("new", "--id phone");
+  EXPECT_TRUE(List()[2]["owner"].is_null());
+  Succeeds("owner", "phone household-7");
+  for (const Json& device : List()) EXPECT_EQ(device["owner"], "household-7");
+  Succeeds("owner", "phone guest");
+  EXPECT_EQ(List()[2]["owner"], "guest");
+  EXPECT_NE(Keys("list").output.find("eligible  owner guest"), std::string::npos);
+  Fails(2, "owner", "phone 'two words'", "owner 'two words': use 1 to 64 characters");
+  Fails(2, "owner", "phone", "OWNER is required");
+  Fails(1, "owner", "stranger guest", "no device stranger");
+  Fails(2, "new", "--id pad --owner a/b", "owner 'a/b'");
+  EXPECT_EQ(List().size(), 3u) << "nothing was registered";
+}
+
 TEST_F(KeysTest, AHeaderCompilesAsCAndAsCppAndHoldsTheSecret) {
   Succeeds("new", "--id board-1");
   Succeeds("export", "board-1 --header " + Path("key.h"));

@@ -32,6 +32,7 @@ constexpr char kSeededNote[] = "seeded: not private";
 struct KeysOptions {
   std::string store;
   std::string id;
+  std::string owner;
   std::optional<uint32_t> count;
   std::optional<std::string> prefix;
   std::string out;
@@ -99,7 +100,7 @@ void RunNew(const KeysOptions& o) {
   KeyFiles files(o.out);
   store->RequireNew(devices);
   files.Write(devices);  // takes time; nobody waits for the store meanwhile
-  store->AddDevices(devices, o.seed.has_value());
+  store->AddDevices(devices, o.seed.has_value(), o.owner);
   try {
     files.Publish();
   } catch (const std::exception& error) {
@@ -128,6 +129,7 @@ std::string DescribeDevices(const std::vector<DeviceRecord>& devices) {
   for (const DeviceRecord& device : devices) {
     std::string state = device.revoked ? "revoked " + Time(*device.revoked) : "eligible";
     if (device.rotated) state += "  new key " + Time(*device.rotated);
+    if (!device.owner.empty()) state += "  owner " + device.owner;
     text += fmt::format("{:24}  created {}  {}{}{}\n", device.id, Time(device.created), state,
                         device.seeded ? "  " : "", device.seeded ? kSeededNote : "");
     eligible += device.revoked ? 0 : 1;
@@ -142,6 +144,7 @@ Json DevicesToJson(const std::vector<DeviceRecord>& devices) {
                     {"created", Time(device.created)},
                     {"revoked", device.revoked ? Json(Time(*device.revoked)) : Json(nullptr)},
                     {"rotated", device.rotated ? Json(Time(*device.rotated)) : Json(nullptr)},
+                    {"owner", device.owner.empty() ? Json(nullptr) : Json(device.owner)},
                     {"seeded", device.seeded}});
   }
   return {{"devices", std::move(list)}};
@@ -156,6 +159,14 @@ void RunList(const KeysOptions& o) {
 void RunRevoke(const KeysOptions& o) {
   OpenStore(o.store)->RevokeDevice(o.id);
   fmt::print("{}: device {} is revoked\n", o.store, o.id);
+}
+
+void RunOwner(const KeysOptions& o) {
+  OpenStore(o.store)->SetOwner(o.id, o.owner);
+  fmt::print(
+      "{}: device {} belongs to {}; in later rounds of --sampling passes it never shares a "
+      "cohort with another device of that owner\n",
+      o.store, o.id, o.owner);
 }
 
 // The header is valid in C and C++. The data is `static` so that several files may include the
@@ -281,6 +292,9 @@ Fields NewFields() {
           .Excludes("id")
           .ByDefault("device-; sim- if seeded"),
       Row("out", &KeysOptions::out, "write a key file for each device into this folder"),
+      Row("owner", &KeysOptions::owner,
+          "the one owner of these devices, whose data they train on, such as household-7: A-Z a-z "
+          "0-9 . _ -"),
       Row("seed", &KeysOptions::seed,
           "derive the secrets from a number, as the simulator does; for tests only")
           .Excludes("id")
@@ -292,6 +306,13 @@ Fields NewFields() {
 }
 
 Row DeviceRow() { return Row("", &KeysOptions::id, "the device's name").Argument("ID").Required(); }
+
+Fields OwnerFields() {
+  return {DeviceRow(), Row("owner", &KeysOptions::owner,
+                           "the owner's label, such as household-7: A-Z a-z 0-9 . _ -")
+                           .Argument("OWNER")
+                           .Required()};
+}
 
 // Of one device, and where its key goes.
 Fields KeyFields() {
@@ -310,6 +331,10 @@ posix::Command KeysCommand() {
       {KeysCommandOf("new", "register devices, each with a secret of its own", NewFields(), RunNew),
        KeysCommandOf("list", "show the devices, never their secrets",
                      {JsonRow<KeysOptions>("the list")}, RunList),
+       KeysCommandOf("owner",
+                     "say whose data a device trains on; with --sampling passes two devices of one "
+                     "owner never share a cohort",
+                     OwnerFields(), RunOwner),
        KeysCommandOf("revoke", "shut a device out for good", {DeviceRow()}, RunRevoke),
        KeysCommandOf("rotate",
                      "give a device a new secret; it stays the same device, and its old key opens "

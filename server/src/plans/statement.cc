@@ -1,10 +1,12 @@
 #include "plans/statement.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "accounting/arguments.h"
 #include "plans/claim_kinds.h"
 #include "plans/composition.h"
+#include "plans/turns.h"
 
 namespace sotto::privacy {
 namespace {
@@ -71,6 +73,23 @@ Statement Account(const Plan& plan, int64_t rounds_released,
 double HeadlineEpsilon(const Plan& plan, int64_t rounds_released,
                        const std::vector<SpentRounds>& before) {
   return ClaimKinds().front().guarantee(DisclosureOf(plan, rounds_released, before)).epsilon;
+}
+
+// An owner has as many turns as its devices together. Where two of them share a cohort, their
+// shares of the change of one noise add up.
+double OwnerEpsilon(const Plan& plan, int64_t rounds_released,
+                    const std::vector<SpentRounds>& before, int64_t devices,
+                    bool may_share_cohorts) {
+  Require(plan.sampling == Sampling::kPasses, "sampling", Name(plan.sampling), "passes");
+  Composition all = DisclosureOf(plan, rounds_released, before).releases;
+  if (all.rounds.empty()) return 0.0;
+  const double factor = OwnerMu(1 + kArithmeticMargin, devices, may_share_cohorts);
+  for (GaussianRounds& group : all.rounds) group.noise_multiplier /= factor;
+  const auto count = static_cast<double>(devices);
+  all.deviations.coordinates *= count;
+  all.deviations.log_refusal += std::log(count);
+  if (may_share_cohorts) all.deviations.shift *= count;
+  return StateGuarantee(all.rounds, plan.delta, all.deviations, plan.accountant).epsilon;
 }
 
 void RestateUpdates(const Plan& plan, int64_t updates, const std::vector<SpentRounds>& before,

@@ -63,6 +63,22 @@ double HeadlineEpsilon(const Plan& plan, int64_t rounds_released,
 void RestateUpdates(const Plan& plan, int64_t updates, const std::vector<SpentRounds>& before,
                     Statement* statement);
 
+// What is known of the owners of a fleet's devices.
+struct Owners {
+  int64_t most_devices = 0;      // of one owner, revoked ones included; 0: no device has an owner
+  bool may_have_shared = false;  // two devices of one owner were, or may have been, in one cohort
+};
+
+// An upper bound on the epsilon, at the plan's delta, of all the data of an owner, as the headline
+// has it for one device (turns.h, lemma 13; guarantee.h, lemma 12, for the owner's turns).
+//   plan, rounds_released, before  as Account() takes them; the plan is of kPasses
+//   devices                        of the owner, >= 1
+//   may_share_cohorts              two of them may be in one cohort
+// Throws as Account() does.
+double OwnerEpsilon(const Plan& plan, int64_t rounds_released,
+                    const std::vector<SpentRounds>& before, int64_t devices,
+                    bool may_share_cohorts);
+
 // The deltas at which a claim without mu states an epsilon besides its own.
 constexpr double kPairDeltas[] = {1e-5, 1e-6};
 

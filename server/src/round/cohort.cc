@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 
 namespace sotto::server {
@@ -61,10 +62,23 @@ std::vector<uint32_t> DrawCohort(privacy::Sampling sampling, uint32_t devices, u
   return drawn;
 }
 
+uint32_t LargestCohort(const std::vector<Candidate>& candidates) {
+  std::set<uint32_t> owners;
+  uint32_t without = 0;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.owner == 0) {
+      ++without;
+    } else {
+      owners.insert(candidate.owner);
+    }
+  }
+  return without + static_cast<uint32_t>(owners.size());
+}
+
 std::vector<uint32_t> ChooseByTurns(std::vector<Candidate> candidates, uint32_t cohort,
                                     RandomStream& random) {
   const auto count = static_cast<uint32_t>(candidates.size());
-  RequireCohort(cohort, count);
+  RequireCohort(cohort, LargestCohort(candidates));
   for (uint32_t i = 0; i + 1 < count; ++i) {
     std::swap(candidates[i], candidates[i + random.Below(count - i)]);
   }
@@ -74,7 +88,11 @@ std::vector<uint32_t> ChooseByTurns(std::vector<Candidate> candidates, uint32_t 
                      return a.turns != b.turns ? a.turns < b.turns : a.is_rested && !b.is_rested;
                    });
   std::vector<uint32_t> chosen;
-  for (uint32_t i = 0; i < cohort; ++i) chosen.push_back(candidates[i].device);
+  std::set<uint32_t> owners;
+  for (uint32_t i = 0; chosen.size() < cohort; ++i) {
+    const Candidate& next = candidates[i];
+    if (next.owner == 0 || owners.insert(next.owner).second) chosen.push_back(next.device);
+  }
   std::sort(chosen.begin(), chosen.end());
   return chosen;
 }

@@ -34,12 +34,17 @@ struct Candidate {
   uint32_t device = 0;    // index
   int64_t turns = 0;      // charged in this job
   bool is_rested = true;  // its last turn is not one of the latest rounds
+  uint32_t owner = 0;     // DeviceRegistry::OwnerOf(); 0: the device has none
 };
 
+// The largest cohort of these candidates in which no two devices have the same owner.
+uint32_t LargestCohort(const std::vector<Candidate>& candidates);
+
 // The devices to ask, ascending: those with the fewest turns first, of these the rested ones first,
-// and otherwise by a shuffle. With all devices as candidates they are disjoint cohorts until each
-// device has had its turn.
-//   cohort  in [1, candidates]
+// and otherwise by a shuffle; a device whose owner has one in the cohort already is passed over.
+// With all devices as candidates, and without owners, they are disjoint cohorts until each device
+// has had its turn.
+//   cohort  in [1, LargestCohort(candidates)]
 // Throws as DrawCohort().
 std::vector<uint32_t> ChooseByTurns(std::vector<Candidate> candidates, uint32_t cohort,
                                     RandomStream& random);

@@ -54,7 +54,13 @@ void DeviceRegistry::Reserve(size_t devices) {
   by_secret_.Reserve(devices);
 }
 
-void DeviceRegistry::Register(Device device, std::optional<int64_t> number) {
+void RequireValidOwner(const std::string& owner) {
+  if (IsValidDeviceId(BytesOf(owner))) return;
+  throw std::invalid_argument("owner '" + owner + "': use 1 to 64 characters of A-Z a-z 0-9 . _ -");
+}
+
+void DeviceRegistry::Register(Device device, std::optional<int64_t> number,
+                              const std::string& owner) {
   if (!IsValidDeviceId(BytesOf(device.id))) {
     throw std::invalid_argument("device name '" + device.id +
                                 "': use 1 to 64 characters of A-Z a-z 0-9 . _ -");
@@ -71,6 +77,7 @@ void DeviceRegistry::Register(Device device, std::optional<int64_t> number) {
     throw std::invalid_argument("devices " + devices_[other].id + " and " + device.id +
                                 " have the same secret; provision each with its own");
   }
+  owners_.push_back(OwnerNumber(owner));
   by_id_.Add(id_hash, size());
   by_secret_.Add(secret_hash, size());
   numbers_.push_back(number.value_or(int64_t{size()}));
@@ -83,6 +90,8 @@ std::shared_ptr<const DeviceRegistry> DeviceRegistry::Changed(
   changed->Reserve(devices_.size() + changes.size());
   changed->devices_.insert(changed->devices_.end(), devices_.begin(), devices_.end());
   changed->numbers_ = numbers_;
+  changed->owners_ = owners_;
+  changed->owner_numbers_ = owner_numbers_;
   changed->revoked_ = revoked_;
   changed->by_id_ = by_id_;
   changed->by_secret_ = by_secret_;
@@ -99,6 +108,9 @@ std::shared_ptr<const DeviceRegistry> DeviceRegistry::Changed(
       case DeviceChange::Kind::kRotated:
         if (is_there) changed->Exchange(index, change.device.secret);
         break;
+      case DeviceChange::Kind::kOwned:
+        if (is_there) changed->owners_[index] = changed->OwnerNumber(change.owner);
+        break;
     }
   }
   if (is_locked()) changed->Lock();
@@ -108,6 +120,13 @@ std::shared_ptr<const DeviceRegistry> DeviceRegistry::Changed(
 void DeviceRegistry::Exchange(uint32_t index, const Key& secret) {
   devices_[index].secret = secret;
   by_secret_.Add(HashOf(secret.bytes), index);
+}
+
+uint32_t DeviceRegistry::OwnerNumber(const std::string& owner) {
+  if (owner.empty()) return kNoOwner;
+  RequireValidOwner(owner);
+  const auto next = static_cast<uint32_t>(owner_numbers_.size() + 1);
+  return owner_numbers_.emplace(owner, next).first->second;
 }
 
 std::vector<uint32_t> DeviceRegistry::IndicesOf(std::vector<uint32_t> positions) const {

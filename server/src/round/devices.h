@@ -1,7 +1,8 @@
-// The registered devices: their names and secrets. Part of sotto::server/round.
+// The registered devices: their names, secrets and owners. Part of sotto::server/round.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -51,10 +52,11 @@ class IndexTable {
 
 // What has become of a device.
 struct DeviceChange {
-  enum class Kind { kAdded, kRevoked, kRotated };
+  enum class Kind { kAdded, kRevoked, kRotated, kOwned };
   Kind kind = Kind::kAdded;
-  int64_t number = 0;  // see DeviceRegistry::NumberOf()
-  Device device;       // the secret is the new one; of a revoked device it is empty
+  int64_t number = 0;      // see DeviceRegistry::NumberOf()
+  Device device;           // the secret is the new one; of kRevoked and kOwned it is empty
+  std::string owner = {};  // of kOwned: the new one
 };
 
 // The devices of a job, by index and by name. A registry is filled before anybody else has it.
@@ -65,7 +67,9 @@ class DeviceRegistry {
   // Throws std::invalid_argument for an invalid name, a registered name, or a registered secret.
   // Two devices with one secret could encode two updates under one round key.
   //   number  by which a store knows the device; absent: its index
-  void Register(Device device, std::optional<int64_t> number = std::nullopt);
+  //   owner   whose data the device trains on: a label like a device's name; empty: it has none
+  void Register(Device device, std::optional<int64_t> number = std::nullopt,
+                const std::string& owner = "");
 
   // The registry after these changes, locked in memory as this one. A device that was revoked keeps
   // its index. A change of a device that the registry does not have, or has had already, changes
@@ -79,6 +83,11 @@ class DeviceRegistry {
   uint32_t size() const { return static_cast<uint32_t>(devices_.size()); }
   const Device& operator[](uint32_t index) const { return devices_[index]; }
   int64_t NumberOf(uint32_t index) const { return numbers_[index]; }
+
+  // The same number, from 1, for all devices of an owner; kNoOwner: the device has none.
+  static constexpr uint32_t kNoOwner = 0;
+  uint32_t OwnerOf(uint32_t index) const { return owners_[index]; }
+  bool has_owners() const { return !owner_numbers_.empty(); }
 
   // The devices that may take part: not revoked.
   uint32_t eligible() const { return size() - static_cast<uint32_t>(revoked_.size()); }
@@ -104,9 +113,12 @@ class DeviceRegistry {
 
  private:
   void Exchange(uint32_t index, const Key& secret);
+  uint32_t OwnerNumber(const std::string& owner);
 
   std::vector<Device> devices_;
   std::vector<int64_t> numbers_;
+  std::vector<uint32_t> owners_;
+  std::map<std::string, uint32_t> owner_numbers_;
   std::set<uint32_t> revoked_;
   IndexTable by_id_;
   IndexTable by_secret_;
@@ -121,5 +133,8 @@ inline SharedDevices Unowned(const DeviceRegistry& devices) {
 }
 
 bool IsSameSecret(const Key& a, const Key& b);
+
+// Throws std::invalid_argument for a label that no owner can have.
+void RequireValidOwner(const std::string& owner);
 
 }  // namespace sotto::server

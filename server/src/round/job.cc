@@ -49,6 +49,7 @@ Job::Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log, co
   if (!resume && config_.plan.devices != devices_->eligible()) {
     throw std::invalid_argument("the plan's number of devices is not that of the registry");
   }
+  if (!resume) RequireOwners();
   posix::Check(ModelDigest(*config_.model, model_digest_), "the model's digest");
   const Key id = posix::DeriveKey(server_key_, key_label::kJob);
   std::copy_n(resume ? resume->job_id : id.bytes, kJobIdSize, job_id_);
@@ -208,7 +209,7 @@ void Job::StartAttempt() {
     waits_for_turns_ = false;
     if (waiting_for_.empty() && turns_) {
       candidates_ = HeardOf(DevicesWithRoom());
-      waiting_for_ = HindranceOfTurns(candidates_.size());
+      waiting_for_ = HindranceOfTurns(LargestCohort(candidates_));
       waits_for_turns_ = !waiting_for_.empty();
     }
     if (!waiting_for_.empty()) {
@@ -228,10 +229,10 @@ void Job::StartAttempt() {
       Finish(refusal);
       return;
     }
-    if (turns_ && candidates_.size() < static_cast<size_t>(config_.plan.cohort)) {
+    if (turns_ && LargestCohort(candidates_) < static_cast<uint32_t>(config_.plan.cohort)) {
       Finish("the turns of its devices are used: " +
-             Counted(static_cast<int64_t>(DevicesWithRoom().size()), "device") + " of the " +
-             std::to_string(config_.plan.cohort) +
+             Counted(LargestCohort(DevicesWithRoom()), "device") + OfDifferentOwners() +
+             " of the " + std::to_string(config_.plan.cohort) +
              " that a round needs have one left; a device takes part in at most " +
              Counted(config_.plan.participations, "round") +
              " of a job; to go on, add devices, or begin another job");

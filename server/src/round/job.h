@@ -171,7 +171,9 @@ class Job {
   void StartAttempt();
   void TakeFleet();
   std::string Hindrance() const;
-  std::string HindranceOfTurns(size_t heard) const;
+  std::string HindranceOfTurns(uint32_t heard) const;
+  std::string OfDifferentOwners() const;
+  void RequireOwners() const;
   std::vector<Candidate> DevicesWithRoom() const;
   std::vector<Candidate> HeardOf(std::vector<Candidate> candidates) const;
   std::vector<uint32_t> ChooseCohort() const;

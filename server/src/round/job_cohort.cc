@@ -1,5 +1,6 @@
 // Who a job asks, and why it waits: see job.h. Part of sotto::server/round.
 #include <algorithm>
+#include <stdexcept>
 
 #include "base/counted.h"
 #include "round/cohort.h"
@@ -8,6 +9,18 @@
 #include "sotto/posix/run_key.h"
 
 namespace sotto::server {
+namespace {
+
+// All eligible devices, whatever turns they have had.
+std::vector<Candidate> EligibleOf(const DeviceRegistry& devices) {
+  std::vector<Candidate> all;
+  for (uint32_t device = 0; device < devices.size(); ++device) {
+    if (devices.IsEligible(device)) all.push_back({device, 0, true, devices.OwnerOf(device)});
+  }
+  return all;
+}
+
+}  // namespace
 
 // Why no attempt can be opened now; empty: one can.
 std::string Job::Hindrance() const {
@@ -18,10 +31,32 @@ std::string Job::Hindrance() const {
   const bool is_poisson = config_.plan.sampling == privacy::Sampling::kPoisson;
   const auto least =
       std::max<int64_t>(is_poisson ? 1 : config_.plan.cohort, int64_t{config_.min_devices});
-  const int64_t eligible = devices_->eligible();
+  const int64_t eligible = turns_ ? LargestCohort(EligibleOf(*devices_)) : devices_->eligible();
   if (eligible >= least) return "";
-  return "waiting for devices: " + Counted(eligible, "device") + " of the " +
+  return "waiting for devices: " + Counted(eligible, "device") + OfDifferentOwners() + " of the " +
          std::to_string(least) + " that a round needs; add some with `sotto keys new`";
+}
+
+// Of kPasses: what the devices of a cohort are besides, if some have owners.
+std::string Job::OfDifferentOwners() const {
+  return turns_ && devices_->has_owners() ? " of different owners" : "";
+}
+
+// Refuses a new job of kPasses whose owners are too few for any cohort.
+void Job::RequireOwners() const {
+  if (!turns_) return;
+  const std::vector<Candidate> all = EligibleOf(*devices_);
+  const uint32_t largest = LargestCohort(all);
+  if (int64_t{largest} >= config_.plan.cohort) return;
+  const auto has_none = [](const Candidate& each) { return each.owner == 0; };
+  const auto without = static_cast<uint32_t>(std::count_if(all.begin(), all.end(), has_none));
+  throw std::invalid_argument(
+      "--cohort " + std::to_string(config_.plan.cohort) +
+      ": two devices of one owner never share a cohort, and the " + Counted(all.size(), "device") +
+      " of the store have " + Counted(largest - without, "owner") + " and " +
+      Counted(without, "device") + " without an owner, so a cohort has at most " +
+      Counted(largest, "device") +
+      "; lower --cohort, or add devices of other owners with `sotto keys new`");
 }
 
 // Of kPasses: the devices whose limits allow a turn in the next round.
@@ -34,7 +69,7 @@ std::vector<Candidate> Job::DevicesWithRoom() const {
     if (!devices_->IsEligible(device) || !turns_->HasRoom(number, turn)) continue;
     const int64_t last = turns_->LastRoundOf(number);
     const bool is_rested = last == TurnBook::kNoRound || last + half_a_pass < int64_t{round_};
-    devices.push_back({device, turns_->UsedBy(number).count, is_rested});
+    devices.push_back({device, turns_->UsedBy(number).count, is_rested, devices_->OwnerOf(device)});
   }
   return devices;
 }
@@ -55,15 +90,15 @@ std::vector<Candidate> Job::HeardOf(std::vector<Candidate> candidates) const {
 }
 
 bool Job::CanGoOn() const {
-  return waits_for_turns_ && HindranceOfTurns(HeardOf(DevicesWithRoom()).size()).empty();
+  return waits_for_turns_ && HindranceOfTurns(LargestCohort(HeardOf(DevicesWithRoom()))).empty();
 }
 
-// Why a job of kPasses waits, if so many devices with a turn left were heard; empty: it need not,
-// or it would wait in vain.
-std::string Job::HindranceOfTurns(size_t heard) const {
-  const auto least = static_cast<size_t>(config_.plan.cohort);
-  if (heard >= least || DevicesWithRoom().size() < least) return "";
-  return "waiting for devices: " + Counted(static_cast<int64_t>(heard), "device") + " of the " +
+// Why a job of kPasses waits, if so many devices of different owners with a turn left were heard;
+// empty: it need not, or it would wait in vain.
+std::string Job::HindranceOfTurns(uint32_t heard) const {
+  const auto least = static_cast<uint32_t>(config_.plan.cohort);
+  if (heard >= least || LargestCohort(DevicesWithRoom()) < least) return "";
+  return "waiting for devices: " + Counted(heard, "device") + OfDifferentOwners() + " of the " +
          std::to_string(least) + " that a round needs are connected and have a turn left";
 }
 

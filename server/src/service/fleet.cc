@@ -13,14 +13,16 @@ namespace {
 
 constexpr size_t kNamedChanges = 8;  // of more, the log has the numbers only
 
-const char* Describe(DeviceChange::Kind kind) {
-  switch (kind) {
+std::string Describe(const DeviceChange& change) {
+  switch (change.kind) {
     case DeviceChange::Kind::kAdded:
       return "joined";
     case DeviceChange::Kind::kRevoked:
       return "was revoked";
     case DeviceChange::Kind::kRotated:
       return "has a new key";
+    case DeviceChange::Kind::kOwned:
+      return "belongs to " + change.owner;
   }
   return "changed";
 }
@@ -32,7 +34,7 @@ std::vector<std::string> DescribeChanges(const std::vector<DeviceChange>& change
     lines.push_back(Counted(static_cast<int64_t>(changes.size()), "change") + " of the fleet");
   } else {
     for (const DeviceChange& change : changes) {
-      lines.push_back(fmt::format("device {} {}", change.device.id, Describe(change.kind)));
+      lines.push_back(fmt::format("device {} {}", change.device.id, Describe(change)));
     }
   }
   lines.back() +=
@@ -95,6 +97,7 @@ std::optional<FleetNews> ServedFleet::Watch() {
   paused_ = news.paused;
   news.devices = changes.empty() ? devices() : devices()->Changed(changes);
   for (const DeviceChange& change : changes) {
+    if (change.kind == DeviceChange::Kind::kOwned) continue;  // its session goes on
     const uint32_t index = news.devices->IndexOf(change.device.id);
     if (index != news.devices->size()) news.changed.push_back(index);
   }

@@ -172,6 +172,11 @@ void ServeSession::LogStart() const {
       "this log is the operator's: its counts and times tell who took part; what may be shown: "
       "sotto account ledger --published");
   if (const std::string passes = PassesNotice(config_); !passes.empty()) log_.Write(passes);
+  if (config_.codec->accounted) {
+    const std::string owners =
+        DescribeOwners(config_.plan, config_.spent_before, OwnersOf(history_));
+    if (!owners.empty()) log_.Write(owners);
+  }
   LogEarlierJobs(config_, log_);
   if (!config_.codec->certified)
     log_.Write("NO PRIVACY: this job protects nothing; for experiments only");
@@ -193,6 +198,8 @@ void ServeSession::WarnOfStart() {
   if (!other_data.empty()) {
     Warn(fmt::format("WARNING: --test {}: {}", request_.test, other_data));
   }
+  const std::string owners = OwnersWarning(config_, OwnersOf(history_).most_devices);
+  if (!owners.empty()) Warn(fmt::format("WARNING: {}. {}", owners, kOtherOptions));
   const std::string noise = NoiseWarning(config_);
   if (!noise.empty()) Warn(fmt::format("WARNING: {}. {}", noise, kOtherOptions));
 }

@@ -100,7 +100,8 @@ Fields Sampling() {
                  privacy::Sampling::kPasses)
           .Formerly("uniform"),
       Row("participations", Learns::kNoise, &JobRequest::participations,
-          "with --sampling passes: the most rounds of the job in which one device takes part")
+          "with --sampling passes: the most rounds of the job in which one device takes part; two "
+          "devices of one owner (`sotto keys owner`) never share a cohort")
           .Within(kCount)
           .Unit("rounds")
           .ByDefault("4; with --rounds as few as they need")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
+#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -97,6 +98,31 @@ std::map<int64_t, int64_t> DevicesByTurns(const JobEntry& job) {
   }
   for (const auto& [device, count] : turns) ++devices[count];
   return devices;
+}
+
+privacy::Owners OwnersOf(const History& history) {
+  privacy::Owners owners;
+  std::map<int64_t, std::string> owner_of;
+  std::map<std::string, int64_t> devices_of;
+  for (const DeviceRecord& device : history.devices) {
+    if (device.owner.empty()) continue;
+    owner_of[device.number] = device.owner;
+    owners.most_devices = std::max(owners.most_devices, ++devices_of[device.owner]);
+  }
+  if (owners.most_devices < 2) return owners;
+  for (const JobEntry& job : history.jobs) {
+    const bool is_passes = PlanOf(history, job).sampling == privacy::Sampling::kPasses;
+    if (!is_passes && job.released > 0) owners.may_have_shared = true;
+    for (const SealRecord& seal : job.seals) {
+      std::set<std::string> asked;
+      for (const int64_t device : seal.devices) {
+        const auto owner = owner_of.find(device);
+        if (owner == owner_of.end()) continue;
+        if (!asked.insert(owner->second).second) owners.may_have_shared = true;
+      }
+    }
+  }
+  return owners;
 }
 
 std::vector<int64_t> JobsBefore(const History& history, const JobEntry& job) {

@@ -14,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "plans/statement.h"
 #include "round/job_log.h"
 #include "store/records.h"
 #include "store/store.h"
@@ -40,6 +41,10 @@ std::vector<privacy::SpentRounds> SpentBy(const History& history, const JobEntry
 // How many of the job's devices were charged for so many turns of it, 0 included. Empty for a job
 // that is not of passes and for one that has sealed nothing.
 std::map<int64_t, int64_t> DevicesByTurns(const JobEntry& job);
+
+// The owners of the store's devices, and whether two devices of one owner have shared a cohort:
+// found in the turns of a job of passes, and assumed of every other job that released something.
+privacy::Owners OwnersOf(const History& history);
 
 // Numbers of the earlier jobs that share devices with a job. The job's figures include theirs.
 std::vector<int64_t> JobsBefore(const History& history, const JobEntry& job);

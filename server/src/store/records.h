@@ -26,6 +26,7 @@ struct DeviceRecord {
   int64_t created = 0;             // seconds since 1970
   std::optional<int64_t> revoked;  // seconds since 1970; a revoked device never takes part again
   std::optional<int64_t> rotated;  // seconds since 1970; when its secret was last exchanged
+  std::string owner;               // whose data it trains on; empty: it has none
   // A secret that it has or had derives from a known seed: not private.
   bool seeded = false;
 

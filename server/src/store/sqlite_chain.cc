@@ -64,6 +64,13 @@ constexpr Kind kKinds[] = {
      [](const int64_t* keys) {
        return fmt::format("rotation {} of device number {}", keys[1], keys[0]);
      }},
+    {"owner",
+     2,
+     {{"owners",
+       "SELECT device, number, owner, registered FROM owners WHERE device = ? AND number = ?"}},
+     [](const int64_t* keys) {
+       return fmt::format("owner {} of device number {}", keys[1], keys[0]);
+     }},
     {"pause",
      1,
      {{"pauses", "SELECT number, paused, since FROM pauses WHERE number = ?"}},

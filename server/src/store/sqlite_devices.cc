@@ -19,7 +19,8 @@ void RequireValidName(const std::string& id) {
 
 }  // namespace
 
-void SqliteDevices::Add(const std::vector<Device>& devices, bool seeded) {
+void SqliteDevices::Add(const std::vector<Device>& devices, bool seeded, const std::string& owner) {
+  if (!owner.empty()) RequireValidOwner(owner);
   Chain chain(database_);
   for (const Device& device : devices) {
     RequireNew(device);
@@ -28,7 +29,9 @@ void SqliteDevices::Add(const std::vector<Device>& devices, bool seeded) {
             {"secret", device.secret.bytes},
             {"created", SecondsSince1970()},
             {"seeded", seeded}});
-    chain.Append({"device", {database_.Integer("SELECT last_insert_rowid()")}});
+    const int64_t number = database_.Integer("SELECT last_insert_rowid()");
+    chain.Append({"device", {number}});
+    if (!owner.empty()) AppendOwner(chain, number, owner);
   }
 }
 
@@ -101,6 +104,34 @@ void SqliteDevices::Rotate(const std::string& id, const Key& secret) {
   Chain(database_).Append({"rotation", {device, number}});
 }
 
+void SqliteDevices::AppendOwner(Chain& chain, int64_t device, const std::string& owner) {
+  Statement last(database_, "SELECT coalesce(max(number), 0) FROM owners WHERE device = ?");
+  last.Bind(device).Step();
+  const int64_t number = last.Integer(0) + 1;
+  Insert(database_, "owners",
+         {{"device", device},
+          {"number", number},
+          {"owner", owner},
+          {"registered", SecondsSince1970()}});
+  chain.Append({"owner", {device, number}});
+}
+
+void SqliteDevices::SetOwner(const std::string& id, const std::string& owner) {
+  RequireValidOwner(owner);
+  Chain chain(database_);
+  const int64_t device = NumberOf(id);
+  if (OwnerOf(chain, device) != owner) AppendOwner(chain, device, owner);
+}
+
+// Empty: it has none.
+std::string SqliteDevices::OwnerOf(Chain& chain, int64_t device) {
+  Statement row(database_,
+                "SELECT number, owner FROM owners WHERE device = ? ORDER BY number DESC LIMIT 1");
+  if (!row.Bind(device).Step()) return "";
+  chain.RequireIntact({"owner", {device, row.Integer(0)}});
+  return row.Text(1);
+}
+
 Device SqliteDevices::Find(const std::string& id) {
   Chain chain(database_);
   return {id, SecretOf(chain, NumberOf(id))};
@@ -110,8 +141,9 @@ std::vector<DeviceRecord> SqliteDevices::List() {
   std::vector<DeviceRecord> devices;
   Statement row(database_,
                 "SELECT position, id, created, revoked, seeded, "
-                "(SELECT max(rotated) FROM rotations WHERE device = position) FROM devices "
-                "LEFT JOIN revocations ON device = position ORDER BY position");
+                "(SELECT max(rotated) FROM rotations WHERE device = position), "
+                "(SELECT owner FROM owners WHERE device = position ORDER BY number DESC LIMIT 1) "
+                "FROM devices LEFT JOIN revocations ON device = position ORDER BY position");
   while (row.Step()) {
     DeviceRecord device;
     device.number = row.Integer(0);
@@ -120,6 +152,7 @@ std::vector<DeviceRecord> SqliteDevices::List() {
     if (!row.IsNull(3)) device.revoked = row.Integer(3);
     device.seeded = row.Integer(4) != 0;
     if (!row.IsNull(5)) device.rotated = row.Integer(5);
+    if (!row.IsNull(6)) device.owner = row.Text(6);
     devices.push_back(std::move(device));
   }
   return devices;
@@ -135,6 +168,7 @@ std::vector<int64_t> SqliteDevices::EligibleNumbers() {
 DeviceRegistry SqliteDevices::Load() {
   DeviceRegistry registry;
   Chain chain(database_);
+  const bool has_owners = database_.Integer("SELECT EXISTS (SELECT 1 FROM owners)") != 0;
   Statement row(database_,
                 std::string("SELECT id, position, secret, EXISTS (SELECT 1 FROM rotations WHERE "
                             "device = position) FROM devices WHERE ") +
@@ -148,7 +182,7 @@ DeviceRegistry SqliteDevices::Load() {
       chain.RequireIntact({"device", {number}});
       std::copy_n(row.Blob(2).data(), kKeySize, device.secret.bytes);
     }
-    registry.Register(std::move(device), number);
+    registry.Register(std::move(device), number, has_owners ? OwnerOf(chain, number) : "");
   }
   return registry;
 }
@@ -159,17 +193,21 @@ std::vector<DeviceChange> SqliteDevices::ChangesAfter(int64_t record) {
   Chain chain(database_);
   Statement row(database_,
                 "SELECT kind, position, id FROM chain JOIN devices ON position = first_key "
-                "WHERE sequence > ? AND kind IN ('device', 'revocation', 'rotation') "
+                "WHERE sequence > ? AND kind IN ('device', 'revocation', 'rotation', 'owner') "
                 "ORDER BY sequence");
   row.Bind(record);
   while (row.Step()) {
     const std::string kind = row.Text(0);
     DeviceChange change;
-    change.kind =
-        kind == "device" ? Kind::kAdded : (kind == "rotation" ? Kind::kRotated : Kind::kRevoked);
+    change.kind = kind == "device"     ? Kind::kAdded
+                  : kind == "rotation" ? Kind::kRotated
+                  : kind == "owner"    ? Kind::kOwned
+                                       : Kind::kRevoked;
     change.number = row.Integer(1);
     change.device.id = row.Text(2);
-    if (change.kind != Kind::kRevoked) change.device.secret = SecretOf(chain, change.number);
+    const bool has_secret = change.kind == Kind::kAdded || change.kind == Kind::kRotated;
+    if (has_secret) change.device.secret = SecretOf(chain, change.number);
+    if (change.kind == Kind::kOwned) change.owner = OwnerOf(chain, change.number);
     changes.push_back(std::move(change));
   }
   return changes;

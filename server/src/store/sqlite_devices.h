@@ -1,5 +1,5 @@
-// The devices of a SQLite store: the tables `devices`, `revocations` and `rotations`. Part of
-// sotto::server/store.
+// The devices of a SQLite store: the tables `devices`, `revocations`, `rotations` and `owners`.
+// Part of sotto::server/store.
 //
 // What changes a device runs in the caller's transaction and appends its record to the chain; what
 // reads a secret verifies the device's records. Refusals name the file and say what to do.
@@ -24,14 +24,15 @@ class SqliteDevices {
   explicit SqliteDevices(Database& database) : database_(database) {}
 
   // As Store::AddDevices() says.
-  void Add(const std::vector<Device>& devices, bool seeded);
+  void Add(const std::vector<Device>& devices, bool seeded, const std::string& owner);
 
   // Throws if Add() would refuse this device.
   void RequireNew(const Device& device);
 
-  // These three refuse a device that there is not, and one that is revoked.
+  // These four refuse a device that there is not, and one that is revoked.
   void Revoke(const std::string& id);
   void Rotate(const std::string& id, const Key& secret);
+  void SetOwner(const std::string& id, const std::string& owner);
   Device Find(const std::string& id);
 
   // All devices, and the numbers of the eligible ones, in the order in which they were added.
@@ -48,6 +49,8 @@ class SqliteDevices {
   void RequireNewSecret(const Device& device);
   int64_t NumberOf(const std::string& id);
   Key SecretOf(Chain& chain, int64_t device);
+  void AppendOwner(Chain& chain, int64_t device, const std::string& owner);
+  std::string OwnerOf(Chain& chain, int64_t device);
 
   Database& database_;
 };

@@ -91,9 +91,10 @@ void SqliteStore::RequireNew(const std::vector<Device>& devices) {
   for (const Device& device : devices) devices_.RequireNew(device);
 }
 
-void SqliteStore::AddDevices(const std::vector<Device>& devices, bool seeded) {
+void SqliteStore::AddDevices(const std::vector<Device>& devices, bool seeded,
+                             const std::string& owner) {
   Commit commit(*this);
-  devices_.Add(devices, seeded);
+  devices_.Add(devices, seeded, owner);
   commit.Finish();
 }
 
@@ -106,6 +107,12 @@ void SqliteStore::RevokeDevice(const std::string& id) {
 void SqliteStore::RotateDevice(const std::string& id, const Key& secret) {
   Commit commit(*this);
   devices_.Rotate(id, secret);
+  commit.Finish();
+}
+
+void SqliteStore::SetOwner(const std::string& id, const std::string& owner) {
+  Commit commit(*this);
+  devices_.SetOwner(id, owner);
   commit.Finish();
 }
 
@@ -204,9 +211,11 @@ void SqliteStore::BeginJob(const JobRecord& record) {
 void SqliteStore::RequireSameFleet() {
   if (seen_ == 0) return;
   Statement row(database_,
-                "SELECT 1 FROM chain WHERE sequence > ? AND kind IN ('device', 'revocation')");
+                "SELECT 1 FROM chain WHERE sequence > ? "
+                "AND kind IN ('device', 'revocation', 'owner')");
   if (!row.Bind(seen_).Step()) return;
-  database_.Refuse("devices came or left while the job was being planned; start the server again");
+  database_.Refuse(
+      "devices came, left or got an owner while the job was being planned; start the server again");
 }
 
 // With the model that it begins with.

@@ -58,12 +58,15 @@ class SqliteStore final : public Store {
 
   const std::string& name() const override { return database_.path(); }
   void ReadAtOneMoment(const std::function<void()>& read) override;
-  void AddDevices(const std::vector<Device>& devices, bool seeded) override;
+  using Store::AddDevices;
+  void AddDevices(const std::vector<Device>& devices, bool seeded,
+                  const std::string& owner) override;
   void RequireNew(const std::vector<Device>& devices) override;
   void RevokeDevice(const std::string& id) override;
   Device FindDevice(const std::string& id) override;
   std::vector<DeviceRecord> ListDevices() override { return devices_.List(); }
   void RotateDevice(const std::string& id, const Key& secret) override;
+  void SetOwner(const std::string& id, const std::string& owner) override;
   DeviceRegistry LoadDevices() override;
   std::vector<DeviceChange> TakeChanges() override;
   void SetPaused(bool paused) override;

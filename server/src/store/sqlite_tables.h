@@ -173,6 +173,13 @@ CREATE TABLE rotations (
   rotated INTEGER NOT NULL,
   PRIMARY KEY (device, number)
 ) STRICT;
+CREATE TABLE owners (
+  device INTEGER NOT NULL REFERENCES devices (position),
+  number INTEGER NOT NULL,  -- of the device's owners, from 1; the last one holds
+  owner TEXT NOT NULL,
+  registered INTEGER NOT NULL,
+  PRIMARY KEY (device, number)
+) STRICT;
 CREATE TABLE fleets (
   job INTEGER NOT NULL REFERENCES jobs (number),
   number INTEGER NOT NULL,  -- of the job's changes, from 1

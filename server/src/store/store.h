@@ -55,9 +55,14 @@ class Store : public JobLog {
 
   // Registers devices, all or none.
   //   seeded  their secrets derive from a known number
+  //   owner   of all of them: whose data they train on; empty: they have none
   // Throws std::invalid_argument for a bad name, std::runtime_error for a name or a secret that is
   // in the store already, revoked or not.
-  virtual void AddDevices(const std::vector<Device>& devices, bool seeded) = 0;
+  virtual void AddDevices(const std::vector<Device>& devices, bool seeded,
+                          const std::string& owner) = 0;
+  void AddDevices(const std::vector<Device>& devices, bool seeded) {
+    AddDevices(devices, seeded, "");
+  }
 
   // Throws as AddDevices() would now.
   virtual void RequireNew(const std::vector<Device>& devices) = 0;
@@ -68,6 +73,9 @@ class Store : public JobLog {
   // Gives the device a new secret; the one before it opens nothing any more. The device stays the
   // one that it was: in the jobs that it takes part in, and in what it has spent.
   virtual void RotateDevice(const std::string& id, const Key& secret) = 0;
+
+  // Names the owner of a device, or another one. Throws std::invalid_argument for a bad label.
+  virtual void SetOwner(const std::string& id, const std::string& owner) = 0;
 
   // The secret of a device that is not revoked.
   virtual Device FindDevice(const std::string& id) = 0;

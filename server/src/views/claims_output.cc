@@ -1,5 +1,6 @@
 #include "views/claims_output.h"
 
+#include <cmath>
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -83,6 +84,32 @@ std::string DescribeStrength(const privacy::Claim& claim, int decimals) {
         privacy::EpsilonText(*claim.zero_out_epsilon, decimals)));
   }
   return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string DescribeOwners(const privacy::Plan& plan,
+                           const std::vector<privacy::SpentRounds>& before,
+                           const privacy::Owners& owners, int decimals) {
+  if (plan.sampling != privacy::Sampling::kPasses) return "";
+  const auto epsilon_of = [&](int64_t devices, bool may_share) {
+    return privacy::OwnerEpsilon(plan, plan.rounds, before, devices, may_share);
+  };
+  if (std::isinf(epsilon_of(1, false))) return "";
+  const auto text_of = [&](int64_t devices, bool may_share) {
+    return privacy::EpsilonText(epsilon_of(devices, may_share), decimals);
+  };
+  const int64_t most = owners.most_devices;
+  if (most == 0) {
+    return fmt::format(
+        "the unit is one device; two devices of one owner in the same cohorts have epsilon {} "
+        "together; name their owner with `sotto keys owner`, and they never share a cohort: {}",
+        text_of(2, true), text_of(2, false));
+  }
+  if (most == 1) return "the unit is one device, and no owner has two";
+  return fmt::format(
+      "the unit is one device; the {} devices of one owner, {}, have epsilon {} together", most,
+      owners.may_have_shared ? "which shared cohorts before their owner was named, or may have"
+                             : "never in one cohort",
+      text_of(most, owners.may_have_shared));
 }
 
 std::string DescribePairs(const privacy::Claim& claim, int decimals) {

@@ -9,6 +9,7 @@
 
 #include "accounting/figures.h"
 #include "plans/claim.h"
+#include "plans/statement.h"
 
 namespace sotto::server {
 
@@ -27,6 +28,15 @@ void AddNullEpsilons(nlohmann::ordered_json& json);
 // had sent zeros wherever it was asked". First and last part stand in claims of passes only. Empty
 // if the claim holds none of it. Figures are rounded up.
 std::string DescribeStrength(const privacy::Claim& claim, int decimals = privacy::kDecimals);
+
+// The unit of a plan of passes, and the figure of all the devices of one owner: "the unit is one
+// device; the 2 devices of one owner, never in one cohort, have epsilon 9.098 together". Without
+// owners it is the figure of two devices, and how to name owners. Empty for other samplings, and
+// where the figure of one device is infinite. Epsilons are rounded up.
+//   plan, before  as privacy::Account() takes them
+std::string DescribeOwners(const privacy::Plan& plan,
+                           const std::vector<privacy::SpentRounds>& before,
+                           const privacy::Owners& owners, int decimals = privacy::kDecimals);
 
 // The epsilons of a claim at other deltas: "epsilon 8.1 at delta 1e-05, 9.3 at delta 1e-06". Empty
 // if there are none.

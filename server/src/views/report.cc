@@ -180,6 +180,8 @@ std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement&
   text += DescribeOthers(spent);
   if (plan.sampling == privacy::Sampling::kPasses) {
     text += fmt::format("                 {}\n", DescribeStrength(headline));
+    const std::string owners = DescribeOwners(plan, {}, {});
+    if (!owners.empty()) text += fmt::format("                 {}\n", owners);
   }
   text += fmt::format("                 {} adjacency; {} sampling, {} of {}; {}; accountant {}\n",
                       privacy::Name(headline.adjacency), privacy::Name(spent.sampling), plan.cohort,

@@ -60,6 +60,16 @@ std::string NoiseWarning(const JobConfig& job) {
       kMostNoise, LessNoise(job));
 }
 
+std::string OwnersWarning(const JobConfig& job, int64_t most_devices) {
+  const privacy::Sampling sampling = job.plan.sampling;
+  if (sampling == privacy::Sampling::kPasses || most_devices < 2 || !job.codec->noise) return "";
+  return fmt::format(
+      "an owner has {}, and --sampling {} does not look at owners: several of them may be in one "
+      "cohort, and epsilon speaks of one device. --sampling passes never asks two devices of one "
+      "owner for the same round",
+      Counted(most_devices, "device"), privacy::Name(sampling));
+}
+
 std::string PassesNotice(const JobConfig& job) {
   const privacy::Plan& plan = job.plan;
   if (plan.sampling != privacy::Sampling::kPasses) return "";

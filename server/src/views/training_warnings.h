@@ -37,6 +37,11 @@ constexpr double kMostNoise = 10;
 // 0.745 at 0.90 and 0.78 at 1.65, whatever mix of devices, cohort and epsilon makes it.
 std::string PassesNotice(const JobConfig& job);
 
+// That the job's sampling does not look at owners, though an owner has several devices; empty: it
+// does, or there is no such owner.
+//   most_devices  of one owner
+std::string OwnersWarning(const JobConfig& job, int64_t most_devices);
+
 // That a training made the model worse, with both evaluations. See IsWorse().
 std::string WorseWarning(const Evaluation& initial, const Evaluation& last);
 

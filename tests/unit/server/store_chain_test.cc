@@ -27,6 +27,7 @@ class StoreChainTest : public SqliteStoreTest {
     SqliteStore store(path_, kCreate);
     store.AddDevices(SomeDevices(3), false);
     store.RevokeDevice("small-2");
+    store.SetOwner("small-1", "household-7");
     store.BeginJob(RecordOf(SmallConfig()));
     store.CommitAttempt({0, 0, {0, 1}});
     Release(store, 0, 0, parameters);
@@ -51,8 +52,8 @@ class StoreChainTest : public SqliteStoreTest {
     }
     const History history = store.ReadHistory();
     for (const DeviceRecord& d : history.devices) {
-      text += fmt::format("{} {} {} {} {}\n", d.number, d.id, d.created, d.revoked.value_or(-1),
-                          d.seeded);
+      text += fmt::format("{} {} {} {} {} {}\n", d.number, d.id, d.created, d.revoked.value_or(-1),
+                          d.seeded, d.owner);
     }
     for (const JobEntry& j : history.jobs) {
       text += fmt::format("{} {} {} {} {} {} {} {} {} {} {}\n", j.number, posix::Hex(j.job_id),

@@ -53,7 +53,7 @@ TEST_F(StoreSchemaTest, TheTablesOfVersionEightAreThese) {
             Status::kOk);
   uint8_t digest[kSha256Size];
   ASSERT_EQ(hash.Finish(digest), Status::kOk);
-  EXPECT_EQ(posix::Hex(digest), "4ced64088a8526783dafe7c13750693222b9052d08eef980376efa003d6e0d33");
+  EXPECT_EQ(posix::Hex(digest), "14e3f9bd3c976f6620cd28831fa4dff95a748466b3aee19e0bff7f958f647326");
 }
 
 TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo) {
