@@ -165,6 +165,25 @@ TEST(Account, AFleetOfPassesHasOneFigureWhateverItsSize) {
                    "--participations is for --sampling passes");
 }
 
+TEST(Account, AnEpsilonAtALargeDeltaSaysWhatItLeavesOut) {
+  const std::string four = "--sampling passes --participations 1 --delta 0.06 ";
+  const Json noise = AccountJson("sigma --epsilon 0.001 --rate 0.25 " + four);
+  EXPECT_NE(noise["delta_note"].get<std::string>().find("may leave out 0.24 or more of 4 devices"),
+            std::string::npos);
+  const std::string fleet = "--noise-multiplier 9 --cohort 2 --dimension 9 --rate 0.5 " + four;
+  for (const char* question : {"epsilon ", "compare "}) {
+    const std::string text = Sotto("account " + (question + fleet)).output;
+    EXPECT_NE(text.find("note: at delta 0.06 the guarantee may leave out 0.24 of 4 devices"),
+              std::string::npos)
+        << text;
+  }
+  EXPECT_NE(Sotto("account rounds --noise-multiplier 9 --epsilon 1 --rate 0.05 --delta 0.06")
+                .output.find("1.2 or more of 20 devices"),
+            std::string::npos);
+  const std::string small = "--rate 0.25 --sampling passes --participations 1 --delta 1e-5 ";
+  EXPECT_FALSE(AccountJson("sigma --epsilon 1 " + small).contains("delta_note"));
+}
+
 TEST(Account, AClaimWithoutMuStatesItsEpsilonAtOtherDeltas) {
   const Json fleet = AccountJson(
       "epsilon --noise-multiplier 0.7 --rate 0.05 --rounds 30 --delta 1e-5 --cohort 50 "

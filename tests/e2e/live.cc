@@ -229,6 +229,7 @@ Process Site::StartServe(const Arguments& arguments, const Arguments& wrapper) c
   if (!sets("--listen")) all.insert(all.end(), {"--listen", Address(0)});
   if (!sets("--release-allowance")) all.push_back("--close-early");
   if (!sets("--sampling")) all.insert(all.end(), {"--sampling", "uniform"});
+  all.push_back("--accept-delta");  // of fleets so small, most of the deltas here leave some out
   all.insert(all.end(), arguments.begin(), arguments.end());
   return {all, Path("serve.log")};
 }

@@ -31,7 +31,7 @@ serve() {
   rm -f port
   : > "${log}"
   "${sotto}" serve fleet.db --listen 127.0.0.1:0 --port-file port --http 127.0.0.1:0 \
-    "${@:2}" 2> "${log}" &
+    --accept-delta "${@:2}" 2> "${log}" &
   server=$!
   for ((i = 0; i < 600; i++)); do
     url="$(sed -nE 's/.* page: (http:[^ ]+) .*/\1/p' "${log}" | tail -n 1)"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
-#include "cli/account_options.h"
+#include "cli/account_answer.h"
 #include "cli/commands.h"
 #include "plans/calibration.h"
 #include "views/output_file.h"

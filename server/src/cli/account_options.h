@@ -1,5 +1,5 @@
-// The options of `sotto account`, the rounds or the plan that they describe, and the answer: an
-// epsilon with its meaning, as text and as JSON. Part of sotto::server/cli.
+// The options of `sotto account`, and the rounds or the plan that they describe. Part of
+// sotto::server/cli.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "accounting/accountant.h"
 #include "plans/plan.h"
-#include "plans/statement.h"
 #include "sotto/options/command.h"
 
 namespace sotto::server {
@@ -82,34 +79,5 @@ privacy::Plan NoisyFleetPlan(const AccountOptions& options, privacy::Accountant 
 // The plan as a job's devices carry it out: bound and noise are then float32 values. Only if the
 // options name the bound; otherwise the plan is unchanged.
 privacy::Plan AsOnDevices(const AccountOptions& options, const privacy::Plan& plan);
-
-// An epsilon of ideal rounds or of a fleet.
-struct Answer {
-  privacy::AccountedEpsilon accounted;
-  std::optional<privacy::Statement> fleet;
-  double accounted_noise_multiplier = 0.0;  // of a fleet's first round
-  // The figures beside the epsilon: a fleet's headline; of ideal rounds only those figures are set.
-  privacy::Claim strength = {};
-  // R of a fleet of passes whose size is known (plans/turns.h).
-  std::optional<double> signal_to_noise = std::nullopt;
-};
-
-// Both throw std::invalid_argument.
-Answer AnswerBy(const AccountOptions& options, privacy::Accountant accountant);
-Answer OfFleet(const privacy::Plan& plan);
-Answer OfRounds(const AccountOptions& options, const std::vector<privacy::GaussianRounds>& rounds,
-                privacy::Accountant accountant);
-
-// What an epsilon of these options means. It stands beside every epsilon in the output.
-nlohmann::ordered_json Meaning(const AccountOptions& options);
-
-void AddAnswer(const Answer& answer, nlohmann::ordered_json& json);
-std::string AnswerText(const AccountOptions& options, const Answer& answer);
-
-// The beginning of a comparison: what an epsilon of these options means, and no accountant yet.
-nlohmann::ordered_json StartComparison(const AccountOptions& options);
-
-// Adds a row for each accountant. Returns the rows as text.
-std::string AddAccountants(const AccountOptions& options, nlohmann::ordered_json* comparison);
 
 }  // namespace sotto::server

@@ -23,6 +23,7 @@
 #include "spec/configuration.h"
 #include "spec/job_spec.h"
 #include "spec/make_job.h"
+#include "spec/small_delta.h"
 #include "views/output_file.h"
 #include "views/progress.h"
 #include "views/repeated_runs.h"
@@ -37,9 +38,10 @@ void Warn(const std::string& warning) {
   if (!warning.empty()) fmt::print(stderr, "warning: {}\n", warning);
 }
 
-void Announce(const SimulationConfig& config) {
+void Announce(const SimulationRequest& request, const SimulationConfig& config) {
   const std::string passes = PassesNotice(config.job);
   if (!passes.empty()) fmt::print(stderr, "{}\n", passes);
+  Warn(DeltaNote(request, config.job));
   Warn(NoiseWarning(config.job));
   if (config.job.codec->certified) return;
   if (!config.job.codec->servable) {
@@ -108,7 +110,7 @@ class SingleRun {
   }
 
   void Do() {
-    config_.on_begin = [this] { Announce(config_); };
+    config_.on_begin = [this] { Announce(request_, config_); };
     posix::CatchStopSignals();
     config_.stop = [] { return posix::StopSignal() != 0; };
     const size_t before = config_.resume ? config_.resume->rounds.size() : 0;
@@ -232,7 +234,7 @@ class RepeatedRun {
     request.seed = seeds_[index];
     SimulationConfig config = MakeSimulation(WithNoiseDecay(request));
     config.inputs = inputs_;
-    if (index == 0) Announce(config);
+    if (index == 0) Announce(request, config);
     config.stop = [] { return posix::StopSignal() != 0; };
     const SimulationResult result = Simulate(config, data_, [&](const RoundReport& report) {
       progress_.Show(index * rounds_ + report.outcome.round + 1,

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
-#include "cli/account_options.h"
+#include "cli/account_answer.h"
 #include "lab/commands.h"
 #include "plans/calibration.h"
 #include "published/asymptotic.h"

@@ -20,6 +20,9 @@ Fields NetworkAndStore() {
           "begin another job after the one in the store, which is then over; what that one "
           "spent stays charged to its devices. A restart with the same options goes on with "
           "the job that it began, until that one has released all its rounds"),
+      Row("accept-delta", &ServeRequest::accepts_delta,
+          "begin a job whose --delta may leave out more than a tenth of a device: delta times the "
+          "devices of the store"),
       Row("keep-models", &ServeRequest::keep_models,
           "released models that stay in the store; older ones are deleted with each release, "
           "and the ledger keeps their records. A resumed job may change it")

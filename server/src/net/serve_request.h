@@ -17,6 +17,7 @@ namespace sotto::server {
 struct ServeRequest : JobRequest {
   std::string store;
   bool new_job = false;
+  bool accepts_delta = false;           // see RequireSmallDelta() (spec/small_delta.h)
   std::optional<uint32_t> keep_models;  // absent: all
   std::string listen = "127.0.0.1:7177";
   std::string port_file;

@@ -10,6 +10,7 @@
 #include "sotto/posix/check.h"
 #include "sotto/posix/service.h"
 #include "spec/make_job.h"
+#include "spec/small_delta.h"
 
 namespace sotto::server {
 namespace {
@@ -59,6 +60,7 @@ JobConfig ServedConfig(const ServeRequest& o, uint32_t devices, const History& h
   JobConfig config;
   if (resumed == nullptr) {
     config = MakeJobAfter(o, devices, SpentBefore(history, nullptr));
+    RequireSmallDelta(o, config, o.accepts_delta);
   } else {
     const privacy::Plan began = PlanOf(history, *resumed);
     ServeRequest then = o;
