@@ -19,7 +19,7 @@ TEST(Audits, EpsilonStatesClaimBoundAndVerdictOnAnyThreads) {
   const std::string audit = "audit epsilon --repeats 1000 --seed 3 --threads ";
   const Json one = SottoLabJson(audit + "1");
   EXPECT_EQ(one["verdict"], "consistent");
-  ASSERT_EQ(one["audits"].size(), 3u);
+  ASSERT_EQ(one["audits"].size(), 4u);
   for (const Json& sampling : one["audits"]) {
     EXPECT_EQ(sampling["claims"][0]["unit"], "device");
     EXPECT_EQ(sampling["tests"][0]["delta"], 1e-5);

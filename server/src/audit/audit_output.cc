@@ -67,12 +67,15 @@ std::string DescribeAudit(const EpsilonAudit& audit) {
                                 ? ""
                                 : fmt::format(", {} of {} devices in each of {}", plan.cohort,
                                               plan.devices, Counted(plan.rounds, "round"));
+  const bool is_passes = !IsOneUpdate(audit) && plan.sampling == privacy::Sampling::kPasses;
+  const std::string turns =
+      is_passes ? fmt::format(", the canary in {} of them", plan.ChargedRounds(plan.rounds)) : "";
   std::string text = fmt::format(
-      "{}{}, {} adjacency, {}\n"
+      "{}{}{}, {} adjacency, {}\n"
       "  noise multiplier {:.4g}, measured {:.4g}{}; the canary moves the sum by {:.4g} of the "
       "sensitivity\n"
       "  {:>8}  {:>15}  {:>17}  {:>17}\n",
-      NameOf(audit), scope, privacy::Name(audit.claim.adjacency),
+      NameOf(audit), scope, turns, privacy::Name(audit.claim.adjacency),
       Counted(plan.colluders, "colluder"), ClaimedNoise(audit), audit.noise_multiplier,
       IsOneUpdate(audit) ? " with the quantizer's" : "", audit.shift, "delta", "claimed at most",
       "reachable at most", "measured at least");

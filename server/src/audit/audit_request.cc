@@ -6,6 +6,7 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "plans/turns.h"
 #include "sotto/nn.h"
 #include "spec/make_job.h"
 
@@ -24,6 +25,7 @@ constexpr AuditedSampling kSamplings[] = {
     {"uniform", privacy::Sampling::kUniform, false},
     {"poisson", privacy::Sampling::kPoisson, false},
     {"full", privacy::Sampling::kNone, true},
+    {"passes", privacy::Sampling::kPasses, false},
 };
 
 constexpr char kAll[] = "all";
@@ -48,8 +50,8 @@ std::vector<EpsilonRow> CanariesAndFleet() {
       EpsilonRow(
           "sampling", &EpsilonAuditRequest::samplings,
           "uniform: B of N devices, replace-one adjacency; poisson: each with chance B/N, "
-          "add/remove adjacency; full: all N in every round, replace-one; all: one after the "
-          "other")
+          "add/remove adjacency; full: all N in every round, replace-one; passes: each in at most "
+          "--participations rounds, known ones, replace-one; all: one after the other")
           .OneOfNames(SamplingNames()),
       EpsilonRow("devices", &EpsilonAuditRequest::devices,
                  "devices in the fleet, N: the canary, and others that never report")
@@ -64,6 +66,17 @@ std::vector<EpsilonRow> SeedAndResults() {
       EpsilonRow("json", &EpsilonAuditRequest::json,
                  "write the results to this file; - is standard output"),
   };
+}
+
+// A job of passes would end before its last round; an audit runs all of them.
+void RequireTurns(const privacy::Plan& plan) {
+  if (plan.sampling != privacy::Sampling::kPasses) return;
+  const int64_t most = privacy::RoundsFor(plan.participations, plan.cohort, plan.devices);
+  if (plan.rounds <= most) return;
+  throw std::invalid_argument(fmt::format(
+      "--rounds {} with --participations {}: {} devices have turns for {} rounds of {}; leave one "
+      "of the two out",
+      plan.rounds, plan.participations, plan.devices, most, plan.cohort));
 }
 
 }  // namespace
@@ -112,7 +125,7 @@ std::vector<AuditedSampling> SamplingsOf(const std::string& name) {
   }
   if (chosen.empty()) {
     throw std::invalid_argument(
-        fmt::format("--sampling {}: there is uniform, poisson, full and all", name));
+        fmt::format("--sampling {}: there is uniform, poisson, full, passes and all", name));
   }
   return chosen;
 }
@@ -121,13 +134,22 @@ JobConfig MakeAuditedJob(const EpsilonAuditRequest& request, const AuditedSampli
   JobRequest job = request;
   job.job.plan.sampling = sampling.sampling;
   if (sampling.is_everybody) job.job.plan.cohort = request.devices;
+  if (sampling.sampling == privacy::Sampling::kPasses) {
+    job.given.insert("cohort");  // the audit's own, not what follows from the devices
+    if (!request.participations) job.given.insert("rounds");
+  } else {
+    job.participations.reset();
+  }
   if (!ResolveCodec(job).accounted) {
     throw std::invalid_argument(
         fmt::format("--mechanism {} states no epsilon, so there is nothing to audit; take gau-lrq "
                     "with a finite --epsilon, float32 or qg",
                     ResolveCodec(job).name));
   }
-  return MakeJob(job, request.devices);
+  JobConfig config = MakeJob(job, request.devices);
+  RequireTurns(config.plan);
+  config.process.hears_all = true;  // CheckTasks() runs the job's own choice
+  return config;
 }
 
 JobConfig MakeUpdateJob(const EpsilonAuditRequest& request) {
@@ -154,6 +176,7 @@ SensitivityRequest::SensitivityRequest() {
   job.codec = &RequireCodec("float32");
   fleet.devices = kTwinFleet;
   job.plan.cohort = kTwinFleet;
+  given = {"cohort", "rounds"};  // with passes all devices in every round, too
 }
 
 const std::vector<Field<SensitivityRequest>>& SensitivityFields() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <numeric>
 #include <stdexcept>
 
 #include "aggregate/methods.h"
@@ -80,7 +81,8 @@ class Canary {
           MakeRelease(config_, config_.plan, task,
                       Collect(side, task, Draw(side, task), parameters, device, counts), side.key,
                       {parameters.data(), parameters.size()}, *estimator_, *optimiser);
-      moved += Along(release.parameters) - Along(parameters);
+      const bool counts_round = !is_passes() || CanaryTakesTurn(config_.plan, round);
+      if (counts_round) moved += Along(release.parameters) - Along(parameters);
       parameters = std::move(release.parameters);
       if (config_.clip_schedule) clip_l2 = static_cast<float>(release.next_clip_l2);
     }
@@ -104,7 +106,18 @@ class Canary {
     return task;
   }
 
+  bool is_passes() const { return config_.plan.sampling == privacy::Sampling::kPasses; }
+
+  // The cohort of a job of passes: consecutive devices, the canary first or left out.
+  std::vector<uint32_t> KnownCohort(uint32_t round) const {
+    std::vector<uint32_t> cohort(static_cast<size_t>(config_.plan.cohort));
+    std::iota(cohort.begin(), cohort.end(),
+              CanaryTakesTurn(config_.plan, round) ? kCanary : kCanary + 1);
+    return cohort;
+  }
+
   std::vector<uint32_t> Draw(const Side& side, const TrainTask& task) const {
+    if (is_passes()) return KnownCohort(task.round);
     for (uint32_t again = 0;; ++again) {
       RandomStream random(
           posix::DeriveKey(side.key, key_label::kCohort, task.round, task.attempt, again), 0);
@@ -163,6 +176,10 @@ class Canary {
 };
 
 }  // namespace
+
+bool CanaryTakesTurn(const privacy::Plan& plan, int64_t round) {
+  return round >= plan.rounds - plan.ChargedRounds(plan.rounds);
+}
 
 CanaryReleases DrawReleases(const JobConfig& config, CanaryView view, const Key& key,
                             uint32_t repeats, int threads,

@@ -13,6 +13,10 @@
 // nothing. That is the fleet that tells most: its delta in one round is the claim's. A release
 // becomes one number, how far the model moved along the canary's direction, summed over the rounds.
 //
+// In a job of passes everybody knows who is in which round. The canary is in as many rounds as its
+// limit allows: the last ones, whose noise is the least. The number is how far these moved the
+// model.
+//
 // In trust mode private-noise the server is an adversary, too. It sees the canary's update decoded:
 // one number again, the update along the same direction. It is always there, as +v or as -v.
 //
@@ -36,6 +40,9 @@ enum class CanaryView {
   kReleases,   // the models
   kOneUpdate,  // the canary's update of round 0, as the server decodes it
 };
+
+// Whether the canary is known to be in this round of a job of passes.
+bool CanaryTakesTurn(const privacy::Plan& plan, int64_t round);
 
 struct CanaryReleases {
   // How far the model moved along the canary's direction, in sensitivities of the mean update, or

@@ -31,24 +31,28 @@ privacy::Claim ClaimAt(privacy::Plan plan, CanaryView view, double delta) {
 
 // A uniform cohort at the far corner is, to the adversary, a Poisson round of the same rate whose
 // canary moves the sum by all of the sensitivity: N(0, z^2) without it and at -v, and a mixture
-// with N(1, z^2) at +v.
+// with N(1, z^2) at +v. In a job of passes the canary's rounds are known, and no others count.
 double Reachable(const privacy::Plan& plan, double delta) {
   privacy::Sampling sampling = privacy::Accounted(plan.sampling);
   if (sampling == privacy::Sampling::kUniform) sampling = privacy::Sampling::kPoisson;
   std::vector<privacy::GaussianRounds> rounds;
   for (int64_t t = 0; t < plan.rounds; ++t) {
+    if (plan.sampling == privacy::Sampling::kPasses && !CanaryTakesTurn(plan, t)) continue;
     rounds.push_back({sampling, plan.NoiseMultiplier(t), plan.SamplingRate(), 1});
   }
   return privacy::AccountFor(rounds, delta).epsilon;
 }
 
 // Solves for the shift s of a release that holds the canary, drawn with probability q in each of T
-// rounds, and for the deviation z of a round's noise, by moments:
+// rounds, and for the deviation z of a round's noise, by moments. With passes T are the canary's
+// rounds, and q = 1.
 //   mean(with) - mean(without) = T q s,   variance(with) = T (z^2 + q (1 - q) s^2).
 void Estimate(const CanaryReleases& releases, CanaryView view, EpsilonAudit* audit) {
   const bool is_update = view == CanaryView::kOneUpdate;
-  const double q = is_update ? 1 : audit->plan.SamplingRate();
-  const auto rounds = is_update ? 1.0 : static_cast<double>(audit->plan.rounds);
+  const privacy::Plan& plan = audit->plan;
+  const bool is_known = is_update || plan.sampling == privacy::Sampling::kPasses;
+  const double q = is_known ? 1 : plan.SamplingRate();
+  const auto rounds = is_update ? 1.0 : static_cast<double>(plan.ChargedRounds(plan.rounds));
   audit->shift =
       (MeanDeviationOf(releases.with).mean - MeanDeviationOf(releases.without).mean) / (rounds * q);
   const double variance = std::pow(MeanDeviationOf(releases.with).deviation, 2) / rounds -

@@ -72,6 +72,38 @@ TEST(EpsilonAudit, SaysHowNearToTheClaimItCanCome) {
   }
 }
 
+// Nothing is drawn, so no mixture weakens the attack over rounds. The canary is in two of four.
+TEST(EpsilonAudit, OfPassesComesNearTheClaimOverRounds) {
+  EpsilonAuditRequest request;
+  request.participations = 2;
+  const JobConfig config = MakeAuditedJob(request, SamplingsOf("passes").front());
+  ASSERT_EQ(config.plan.rounds, 4);
+  const EpsilonAudit audit = Audit(config, request);
+  EXPECT_EQ(audit.violations, std::vector<std::string>());
+  EXPECT_EQ(audit.drawn, 2u * 2 * kRepeats);
+  EXPECT_EQ(audit.refused, 0u);
+  EXPECT_NEAR(audit.shift, 1, 0.15);
+  EXPECT_NEAR(audit.noise_multiplier, audit.plan.NoiseMultiplier(), 0.1);
+  for (const EpsilonTest& test : audit.tests) {
+    EXPECT_GE(test.reachable, 0.98 * test.claimed - 0.01);
+    EXPECT_LE(test.measured.epsilon_lower, test.reachable);
+  }
+  EXPECT_GT(audit.tests[2].measured.epsilon_lower, 0.5 * audit.tests[2].reachable);
+  request.job.plan.rounds = 5;
+  request.given.insert("rounds");
+  EXPECT_THROW(MakeAuditedJob(request, SamplingsOf("passes").front()), std::invalid_argument);
+}
+
+TEST(EpsilonAudit, FindsHalfTheNoiseOfPassesOverRounds) {
+  const CodecInfo weak = HalfNoiseCodec();
+  EpsilonAuditRequest request;
+  request.job.codec = &RequireCodec("float32");
+  request.participations = 2;
+  const EpsilonAudit audit = AuditOf(request, "passes", &weak);
+  EXPECT_TRUE(Mentions(audit.violations, "the noise is too small"));
+  EXPECT_NEAR(audit.noise_multiplier, audit.plan.NoiseMultiplier() / 2, 0.1);
+}
+
 TEST(EpsilonAudit, FindsNothingWrongOverRoundsWithACodecOfFloatsOrABit) {
   EpsilonAuditRequest request;
   request.job.plan.rounds = 3;
