@@ -34,6 +34,7 @@ add_library(sotto_privacy STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/private_noise.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/schedule.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/statement.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/plans/passes_choice.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/plans/turns.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/published/asymptotic.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/published/closed_forms.cc

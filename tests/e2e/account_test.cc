@@ -1,4 +1,5 @@
 // `sotto account` as a user runs it.
+#include <algorithm>
 #include <cstdio>
 #include <gtest/gtest.h>
 #include <map>
@@ -194,6 +195,80 @@ TEST(Account, AClaimWithoutMuStatesItsEpsilonAtOtherDeltas) {
   EXPECT_EQ(headline["pairs"][0]["epsilon"], headline["epsilon"]);
   EXPECT_GT(headline["pairs"][1]["epsilon"], headline["epsilon"]);
   EXPECT_TRUE(fleet["claims"][1].contains("mu"));
+}
+
+TEST(Account, PlanRecommendsOneOfItsRowsAndPrintsTheCommandsForIt) {
+  const Json json = AccountJson("plan --devices 1000 --epsilon 6");
+  ASSERT_FALSE(json.is_discarded());
+  EXPECT_EQ(json["delta"], 1e-5);
+  EXPECT_NEAR(json["mu"], 1.3095, 1e-3);
+  int recommended = 0;
+  for (const Json& plan : json["plans"]) {
+    EXPECT_EQ(plan["rounds"], plan["participations"].get<int>() * 1000 / plan["cohort"].get<int>());
+    EXPECT_GT(plan["bytes_up"], 0);
+    EXPECT_EQ(plan["bytes_down"], 31400 * plan["participations"].get<int>());
+    if (!plan["recommended"]) continue;
+    ++recommended;
+    EXPECT_EQ(plan["cohort"], 100);
+    EXPECT_EQ(plan["participations"], 4);
+    EXPECT_NEAR(plan["signal_to_noise"], 2.337, 5e-3);
+    EXPECT_NEAR(plan["noise_multiplier"], 1.535, 1e-3);
+  }
+  EXPECT_EQ(recommended, 1);
+  EXPECT_EQ(json["usefulness"], "good");
+  EXPECT_TRUE(json["needs"].is_null());
+  EXPECT_EQ(json["simulate"],
+            "sotto simulate --devices 1000 --sampling passes --cohort 100 --participations 4 "
+            "--epsilon 6");
+  EXPECT_EQ(json["serve"],
+            "sotto serve STORE --sampling passes --cohort 100 --participations 4 --epsilon 6");
+  const std::string fixed = "plan --devices 1000 --cohort 50 --participations 2 --clip 0.3";
+  EXPECT_EQ(AccountJson(fixed)["plans"].size(), 1u);
+  const std::string text = Sotto("account " + fixed).output;
+  EXPECT_NE(text.find("--cohort 50 --participations 2 --epsilon 6 --clip 0.3"), std::string::npos)
+      << text;
+}
+
+TEST(Account, PlanSaysThatSixDevicesAreTooFewAndWhatWouldHelp) {
+  const std::string text = Sotto("account plan --devices 6 --delta 0.05").output;
+  for (const char* part :
+       {"nothing useful comes out of this: the noise is", "may leave out 0.3 of",
+        "signal to noise 1 would take", "a net of at most", "or epsilon", "--accept-delta"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  EXPECT_EQ(AccountJson("plan --devices 6")["usefulness"], "none");
+  ExpectUsageError("account plan --devices 1", "1 device and 1 colluder leave no cohort");
+  ExpectUsageError("account plan --epsilon inf", "--epsilon inf");
+  ExpectUsageError("account plan --clip-runs 3", "--data");
+}
+
+TEST(Account, PlanFindsAClipOnDataAndItsCommandRuns) {
+  const std::string plan =
+      "plan --devices 40 --samples-per-device 20 --data synthetic --model softmax-64-10 "
+      "--cohort 10 --participations 1 --clip-runs 3 ";
+  const Json json = AccountJson(plan);
+  ASSERT_FALSE(json.is_discarded());
+  const Json& clip = json["clip"];
+  ASSERT_GE(clip["runs"].size(), 2u);
+  double best = 0;
+  double accuracy_of_best = 0;
+  for (const Json& run : clip["runs"]) {
+    const double accuracy = run["evaluation"]["accuracy"];
+    best = std::max(best, accuracy);
+    if (run["clip"] == clip["clip"]) accuracy_of_best = accuracy;
+  }
+  EXPECT_EQ(accuracy_of_best, best);
+  EXPECT_EQ(AccountJson(plan + "--seed 1"), json) << "it repeats";
+  const Outcome run = Sotto("account " + plan);
+  for (const char* part : {"at most 3 runs of 4 rounds", "no epsilon covers this choice"}) {
+    EXPECT_NE(run.output.find(part), std::string::npos) << run.output;
+  }
+  const std::string command = json["simulate"];
+  ASSERT_EQ(command.rfind("sotto ", 0), 0u);
+  const Json simulated = SottoJson(command.substr(6) + " --seed 1");
+  EXPECT_LE(simulated["epsilon"], 6.0);
+  EXPECT_EQ(simulated["clip_l2"], clip["clip"]);
+  EXPECT_EQ(simulated["noise_multiplier"], json["plans"][0]["noise_multiplier"]);
 }
 
 TEST(Account, SaysWhereItStopsToCountRounds) {

@@ -297,6 +297,7 @@ TEST(Help, FitsAHundredColumnsAndEndsAnOptionWhereTheNextBegins) {
                               "account sigma",
                               "account rounds",
                               "account compare",
+                              "account plan",
                               "account ledger",
                               "peers account",
                               "model",

@@ -146,7 +146,7 @@ posix::Command AccountCommand() {
                        AccountQuestion::kRounds, RunRounds,
                        "--sampling poisson --noise-multiplier 1 --rate 0.05 --epsilon 6 --delta "
                        "1e-5"),
-       CompareCommand(), AccountLedgerCommand()});
+       CompareCommand(), AccountPlanCommand(), AccountLedgerCommand()});
   account.renamed = {{"peers", "sotto peers account"}};
   return account;
 }

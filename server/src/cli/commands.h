@@ -58,6 +58,10 @@ posix::Command PeersAccountCommand();
 
 posix::Command AccountCommand();
 
+// A command of `sotto account`. Running it throws what MakeJob() throws, and with --data what
+// SearchClip() (sim/clip_search.h) and OpenDataOf() throw, and Stopped.
+posix::Command AccountPlanCommand();
+
 // A command of `sotto account`. Running it throws what opening the store throws, and
 // std::runtime_error if the JSON file cannot be written. It reads a store that a server has open,
 // and a file that nobody may write.
