@@ -90,8 +90,7 @@ nlohmann::ordered_json WholeResult(const SimulationRequest& request, const Simul
 // One simulation and its files.
 class SingleRun {
  public:
-  explicit SingleRun(const SimulationRequest& request)
-      : request_(WithFleet(request)) {
+  explicit SingleRun(const SimulationRequest& request) : request_(WithFleet(request)) {
     std::optional<RunState> resume;
     if (!request.resume.empty()) {
       resume = ReadRunState(request.resume);

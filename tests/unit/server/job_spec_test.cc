@@ -326,7 +326,8 @@ TEST(JobSpec, EveryStoredFieldThatChangesIsRefusedByName) {
         EXPECT_EQ(refusal, "") << item.key();
       } else {
         const std::string was = without.is_discarded() ? "absent" : without.dump();
-        EXPECT_TRUE(Says(refusal, "began with " + item.key() + " = " + was)) << item.key() << ": " << refusal;
+        EXPECT_TRUE(Says(refusal, "began with " + item.key() + " = " + was))
+            << item.key() << ": " << refusal;
       }
     }
   }

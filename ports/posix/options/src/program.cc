@@ -239,8 +239,8 @@ class Reader {
         const FieldText& row = option.text;
         if (row.former_default == nullptr) continue;
         if (app->get_option(std::string("--") + row.name)->count() > 0) continue;
-        Say(fmt::format("note: {} names no {}, whose default has changed: it is {}, and was {}", path,
-                        row.name, DefaultText(option.by_default), row.former_default));
+        Say(fmt::format("note: {} names no {}, whose default has changed: it is {}, and was {}",
+                        path, row.name, DefaultText(option.by_default), row.former_default));
       }
     }
   }
