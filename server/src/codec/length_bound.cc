@@ -16,6 +16,10 @@ constexpr double kFairBits = 1.02;       // lemma 2
 constexpr double kLargestValue = 1024;   // |v|
 constexpr double kGridRatio = 1.05;      // between two points of U
 constexpr double kFirstPoint = 0x1p-30;  // of U, above the slack
+constexpr double kFirstX = 0.1;          // of lemma 6
+constexpr double kStepOfX = 1.2;         // between two x
+constexpr double kLeastX = 1e-5;
+constexpr double kLargestX = 1;
 
 // A range of t in which the bits depend on m alone: C(t, m) by m.
 struct Cell {
@@ -153,36 +157,64 @@ double LeastOf(F f) {
   return f(std::exp((low + high) / 2));
 }
 
-// Lemma 6: the bits that updates of one scale code exceed with a probability of at most p.
-double ChernoffBits(const std::vector<Cell>& cells, const Shape& shape, double p) {
-  std::vector<double> points = {0.0};
-  for (double u = kSlack + kFirstPoint; u < shape.largest; u = kSlack + kGridRatio * (u - kSlack)) {
-    points.push_back(u);
+// Lemmas 5 and 6: the bits that updates of one scale code exceed with a probability of at most p.
+class ChernoffBits {
+ public:
+  ChernoffBits(const std::vector<Cell>& cells, const Shape& shape, double p)
+      : cells_(cells), shape_(shape), log_p_(std::log(p)) {
+    points_ = {0.0};
+    for (double u = kFirstPoint; kSlack + u < shape.largest; u *= kGridRatio) {
+      points_.push_back(kSlack + u);
+    }
+    points_.push_back(shape.largest);
   }
-  points.push_back(shape.largest);
-  double best = INFINITY;
-  for (double x = 0.0005; x < 1; x *= 1.35) {
-    const LogMoment moment(cells, x);
+
+  // Lemma 8: the least over x, found by steps from *x, or a value that is at most `enough`.
+  //   x  receives the x of the result
+  double Least(double enough, double* x) const {
+    double best = At(*x);
+    for (const double factor : {kStepOfX, 1 / kStepOfX}) {
+      while (best > enough && *x * factor >= kLeastX && *x * factor <= kLargestX) {
+        const double next = At(*x * factor);
+        if (!(next < best)) break;
+        best = next;
+        *x *= factor;
+      }
+    }
+    return best;
+  }
+
+ private:
+  double At(double x) const {
+    const LogMoment moment(cells_, x);
     std::vector<double> moments;
-    moments.reserve(points.size());
-    for (const double u : points) moments.push_back(moment(u));
-    double sum = LeastOf([&](double y) { return SumFor(y, shape, points, moments); });
-    for (const double extra : shape.extras) sum += moment(extra);
-    best = std::min(best, (sum - std::log(p)) / x);
+    moments.reserve(points_.size());
+    for (const double u : points_) moments.push_back(moment(u));
+    double sum = LeastOf([&](double y) { return SumFor(y, shape_, points_, moments); });
+    for (const double extra : shape_.extras) sum += moment(extra);
+    return (sum - log_p_) / x * (1 + 1e-9);  // for the rounding of these sums
   }
-  return best * (1 + 1e-9);  // for the rounding of these sums
-}
+
+  const std::vector<Cell>& cells_;
+  const Shape& shape_;
+  double log_p_;
+  std::vector<double> points_;
+};
 
 double StepOf(DitherKind kind) {
   return (kind == DitherKind::kUniform ? kUniformStepQ27 : kMinStepQ27) * 0x1p-27;
 }
 
-// Lemma 7.
-uint32_t RangeLengthFor(const TrainTask& task, uint32_t parameters, double p) {
+// The largest norm of an update in the job's rounds, in deviations of the noise.
+double NormOf(const TrainTask& task) {
+  return static_cast<double>(task.training.clip_l2) / static_cast<double>(task.quantizer_scale) *
+         (1 + 0x1p-20);
+}
+
+// Lemma 7, for updates of at most this norm, in deviations of the noise.
+double RangeBytesFor(const TrainTask& task, double norm, uint32_t parameters, double p) {
   const double step = StepOf(task.format.dither);
   const double n = parameters;
-  const double norm = static_cast<double>(task.training.clip_l2) /
-                      static_cast<double>(task.quantizer_scale) * (1 + 1e-12);
   Shape shape{n, 0, 0, {}};
   double squares = norm * norm;
   double largest_extra = 0;
@@ -196,7 +228,8 @@ uint32_t RangeLengthFor(const TrainTask& task, uint32_t parameters, double p) {
   const double most_rms = std::min(kLargestValue, 1.05 * std::sqrt(squares / n) + 0x1p-19);
   const uint8_t last = lrq::ScaleCodeFor(static_cast<int32_t>(std::ceil(most_rms * 0x1p20)));
   double most_bits = 0;
-  for (int h = 1; h <= last; ++h) {
+  double x = kFirstX;
+  for (int h = last; h >= 1; --h) {
     const double rms = lrq::ScaleBoundQ20(static_cast<uint8_t>(h)) * 0x1p-20;
     const double norm_of_h = std::min(norm, 1.05 * (rms + 0x1p-19) * std::sqrt(n));
     shape.norm = norm_of_h / step + kSlack * std::sqrt(n);
@@ -206,9 +239,16 @@ uint32_t RangeLengthFor(const TrainTask& task, uint32_t parameters, double p) {
     model.Reset(static_cast<uint8_t>(h), task.format.dither, false);
     const std::vector<Cell> cells =
         CellsOf(model, Cost(n + 2), static_cast<uint32_t>(farthest) + 1);
-    most_bits = std::max(most_bits, ChernoffBits(cells, shape, p));
+    most_bits = std::max(most_bits, ChernoffBits(cells, shape, p).Least(most_bits, &x));
   }
-  const double bytes = 6 + std::ceil(most_bits / 8);
+  return 6 + std::ceil(most_bits / 8);
+}
+
+uint32_t RangeLengthFor(const TrainTask& task, uint32_t parameters, double p) {
+  double bytes = RangeBytesFor(task, NormOf(task), parameters, p);
+  if (task.clip_bit_q20 + task.accuracy_q20 != 0) {
+    bytes = std::max(bytes, RangeBytesFor(task, 0, parameters, 0x1p-20 * p));
+  }
   if (bytes > kMaxLength) throw std::invalid_argument("no length in range suffices for this task");
   return static_cast<uint32_t>(bytes);
 }
@@ -222,8 +262,7 @@ uint32_t LengthFor(const TrainTask& task, uint32_t parameters, double p) {
         "one length needs coding range or fixed, no private noise, and a probability in (0, 1)");
   }
   if (task.format.coding == Coding::kRange) return RangeLengthFor(task, parameters, p);
-  const double ratio = std::min(kLargestValue, static_cast<double>(task.training.clip_l2) /
-                                                   static_cast<double>(task.quantizer_scale));
+  const double ratio = std::min(kLargestValue, NormOf(task));
   const uint32_t extra = std::max(task.clip_bit_q20, task.accuracy_q20);
   const auto largest =
       std::max(static_cast<int32_t>(std::ceil(ratio * 0x1p20)), static_cast<int32_t>(extra));
