@@ -20,6 +20,8 @@ void RequireDeviations(const Deviations& deviations) {
           deviations.log_cap_excess, "a number");
   Require(!std::isnan(deviations.log_refusal), "log of the probability of a refusal",
           deviations.log_refusal, "a number");
+  Require(!std::isnan(deviations.log_too_long), "log of the probability that an update is too long",
+          deviations.log_too_long, "a number");
   Require(deviations.shift >= 0, "shift", deviations.shift, "at least 0");
 }
 
@@ -191,6 +193,27 @@ Guarantee OnGoodEvent(const std::vector<GaussianRounds>& rounds, double delta,
   return Unbounded();
 }
 
+Guarantee SmallerOf(const std::vector<GaussianRounds>& rounds, double delta,
+                    const Deviations& deviations, Accountant accountant) {
+  const Guarantee concentrated = Concentrated(rounds, delta, deviations, accountant);
+  const Guarantee on_good_event = OnGoodEvent(rounds, delta, deviations, accountant);
+  return on_good_event.epsilon < concentrated.epsilon ? on_good_event : concentrated;
+}
+
+// one_length.h, lemma 4: what is set aside of delta covers (1 + e^epsilon) e^log_too_long.
+Guarantee WithOneLength(const std::vector<GaussianRounds>& rounds, double delta,
+                        const Deviations& deviations, Accountant accountant) {
+  ChargeSearch search(delta * kDeltaShare);
+  for (int pass = 0; pass < kMaxPasses && search.charge() < delta; ++pass) {
+    const Guarantee guarantee = SmallerOf(rounds, delta - search.charge(), deviations, accountant);
+    if (!std::isfinite(guarantee.epsilon)) break;
+    const double needed = std::exp(Softplus(guarantee.epsilon) + deviations.log_too_long);
+    if (needed * (1 + kArithmeticMargin) <= search.charge()) return guarantee;
+    if (!search.Raise(needed * (1 + 2 * kArithmeticMargin))) break;
+  }
+  return Unbounded();
+}
+
 }  // namespace
 
 void CertificateBounds::Validate() const {
@@ -211,7 +234,7 @@ double AttackerRight(double mu, const Deviations& deviations) {
   const double eta = deviations.certificate.eta;
   const double encoder = eta * std::sqrt(deviations.coordinates) / 2 +
                          2 * deviations.coordinates * deviations.certificate.tau +
-                         std::exp(deviations.log_refusal);
+                         std::exp(deviations.log_refusal) + std::exp(deviations.log_too_long);
   return std::min((GdpAttackerRight(mu) + encoder) * (1 + kArithmeticMargin), 1.0);
 }
 
@@ -221,9 +244,8 @@ Guarantee StateGuarantee(const std::vector<GaussianRounds>& rounds, double delta
   RequireDeviations(deviations);
   Require(accountant.StatesGuarantees(), "accountant", accountant.name(),
           "one that gives an upper bound");
-  const Guarantee concentrated = Concentrated(rounds, delta, deviations, accountant);
-  const Guarantee on_good_event = OnGoodEvent(rounds, delta, deviations, accountant);
-  return on_good_event.epsilon < concentrated.epsilon ? on_good_event : concentrated;
+  return deviations.log_too_long > -kInfinity ? WithOneLength(rounds, delta, deviations, accountant)
+                                              : SmallerOf(rounds, delta, deviations, accountant);
 }
 
 }  // namespace sotto::privacy

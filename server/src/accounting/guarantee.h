@@ -14,8 +14,8 @@
 
 namespace sotto::privacy {
 
-// The part of delta that is set aside for the encoder's terms, and the part that is set aside for
-// the cap. Each gets this share.
+// The parts of delta that are set aside for the encoder's terms, for the cap, and for updates that
+// are too long. Each gets this share.
 constexpr double kDeltaShare = 0.01;
 
 // The part of delta that kGoodEvent sets aside for its ratios. It costs them a logarithm, and a
@@ -44,6 +44,9 @@ struct Deviations {
   // ln of a bound on Pr[refusals], over all rounds: an event whose probability depends on no data,
   // and outside of which no update of an honest device is refused. See plans/private_noise.h.
   double log_refusal = -kInfinity;
+  // ln of a bound on Pr[zeros take the place of an update that is too long], over all releases with
+  // one device and in each of two neighbours' worlds: accounting/one_length.h.
+  double log_too_long = -kInfinity;
   // One device changes a coordinate of the sum, and the honest noises of that coordinate share the
   // change equally. This is the largest change of a single noise, in deviations of that
   // noise. Range >= 0; +infinity rules out kGoodEvent.
@@ -131,7 +134,7 @@ enum class EncoderTerms { kConcentrated, kGoodEvent };
 //   epsilon = e0 + 2 e1,
 //   delta  >= e^e1 d0 + (1 + e^(e0 + e1)) d1 + (1 + e^epsilon) e^log_cap_excess  (kConcentrated),
 //   delta  >= e^e1 d0 + d1 + e^log_cap_excess                                    (kGoodEvent),
-// each with e^log_refusal added on its right side.
+// each with e^log_refusal + (1 + e^epsilon) e^log_too_long added on its right side.
 // If no epsilon satisfies either inequality, epsilon is +infinity and the terms mean nothing.
 struct Guarantee {
   double epsilon = 0.0;
@@ -150,7 +153,7 @@ struct Guarantee {
 //     the Kullback-Leibler divergence by rho1 outside of a mass n tau on either side, and Pinsker's
 //     inequality turns it into a total variation. The chain of lemma 4 and the event of lemma 11
 //     give 1/2 + TV/2 <= Phi(mu / 2) + sqrt(rho1 / 2) + 2 n tau + p for ideal releases that are
-//     mu-GDP.
+//     mu-GDP. Updates that are too long add e^log_too_long: each world moves by so much.
 //   Remark. Lemma 15 has no factor e^epsilon, so a model of many parameters does not spoil it.
 double AttackerRight(double epsilon, double delta);             // lemma 14; epsilon may be infinite
 double AttackerRight(double mu, const Deviations& deviations);  // lemma 15
@@ -160,6 +163,7 @@ double AttackerRight(double mu, const Deviations& deviations);  // lemma 15
 //   delta  in (0, 1)
 // For kConcentrated, kDeltaShare of delta is set aside for the terms in d1 and the same share for
 // the cap. If they need more, the rest is taken from d0. kGoodEvent sets kConcentrationShare aside.
+// For updates that are too long kDeltaShare of delta is set aside first, more if they need more.
 // The inequality is verified before a guarantee is returned. Without deviations this is
 // AccountFor(rounds, delta, accountant). Throws std::invalid_argument as AccountFor does, for
 // bounds out of range and for an accountant that does not state guarantees.

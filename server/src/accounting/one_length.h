@@ -16,41 +16,66 @@
 //     updates do not depend on this device's data. So it is a post-processing that both worlds
 //     share, in the real job and in the ideal one.
 //   Lemma 2. Let E be the event that an update is too long in one of the at most K releases with
-//     the device. In both worlds P(E) <= B K p. Proof: given all that came before, each of the at
-//     most B updates of such a release has a norm of at most C and its own noise, drawn anew: it
-//     is too long with a probability of at most p, also if the server chose the round adaptively.
-//     Add up. B counts, and not 1: another device's zeros would show in the sum, too, and whether
-//     they do depends on noise that the ideal job counts on.
+//     the device, or that its zeros are too long in one of its attempts that are given up, of which
+//     there are at most 2^20. In both worlds P(E) <= B (K + 1) p. Proof: given all that came
+//     before, each of the at most B updates of such a release has a norm of at most C and its own
+//     noise, drawn anew: it is too long with a probability of at most p, also if the server chose
+//     the round adaptively. Add up. B counts, and not 1: another device's zeros would show in the
+//     sum, too, and whether they do depends on noise that the ideal job counts on.
 //     An attempt that is given up reads no sum, so zeros in it are not seen. But a device whose
 //     zeros are too long reports nothing, which is seen, and may be why the attempt was given up.
 //     Of the other devices that is the same random function in both worlds. Of the device itself it
-//     adds p for each such attempt: with A of them at most, put B K + A in the place of B K.
+//     adds 2^-20 p for each such attempt (length_bound.h, lemma 9), p in all.
 //   Lemma 3. Couple the real job with the ideal one: the same data, dither and draws. Outside of E
 //     all that is released or seen is equal. Proof: a replacement is the only difference, and an
 //     update is replaced in E alone.
-//   Lemma 4. The real job is (epsilon, delta + (1 + e^epsilon) B K p)-private for the device.
-//     Proof: for any set S, by lemmas 3 and 2, P1(real in S) <= P1(ideal in S) + B K p
-//     <= e^epsilon P2(ideal in S) + delta + B K p <= e^epsilon (P2(real in S) + B K p) + delta +
-//     B K p.
+//   Lemma 4. The real job is (epsilon, delta + (1 + e^epsilon) P)-private for the device, with
+//     P = B (K + 1) p. Proof: for any set S, by lemmas 3 and 2, P1(real in S) <= P1(ideal in S) + P
+//     <= e^epsilon P2(ideal in S) + delta + P <= e^epsilon (P2(real in S) + P) + delta + P.
+//   Lemma 5. Of several jobs the P add up, also where earlier releases decide on later jobs, if the
+//     sum has a limit. Proof: lemmas 1 to 4 for all releases with the device.
 //
-// Zeros that are too long themselves (their extra coordinates are not zero) are not sent. This lies
-// in E, and changes nothing. The zeros have the key of the update that they replace, of which no
-// byte leaves the device: so no key encodes two updates that anybody sees. That their noise is the
-// noise that made the update too long does not matter, since lemma 3 asks for nothing within E.
+// Zeros that are too long themselves (their extra coordinates are not zero) are not sent. An
+// observer sees that, also in an attempt that releases nothing. It lies in E. An update that is too
+// long in such an attempt shows in nothing.
 //
-// A pure function, safe from any thread.
+// The zeros have the key of the update that they replace, of which no byte leaves the device: so no
+// key encodes two updates that anybody sees. That their noise is the noise that made the update too
+// long does not matter, since lemma 3 asks for nothing within E.
+//
+// p for a plan. The charge is to stay within kDeltaShare of delta (guarantee.h). A later job on the
+// same devices raises epsilon, and with it what this job is charged. So p is chosen for an epsilon
+// that is kEpsilonAhead above the plan's.
+//
+// Pure functions, safe from any thread.
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 
 namespace sotto::privacy {
 
+// B (K + 1) of lemma 2.
+//   cohort    B, the most devices that are asked in a round
+//   releases  K, the most releases with one device
+inline double UpdatesOfOneLength(int64_t cohort, int64_t releases) {
+  return static_cast<double>(cohort) * (static_cast<double>(releases) + 1);
+}
+
 // What a guarantee at this epsilon pays in delta.
 //   epsilon  of the ideal job, >= 0
-//   updates  B K, the most updates in the releases with one device, and A (lemma 2)
+//   updates  UpdatesOfOneLength()
 //   p        the largest probability that an update is longer than its length
 inline double DeltaOfOneLength(double epsilon, double updates, double p) {
   return (1.0 + std::exp(epsilon)) * updates * p;
+}
+
+// A plan's epsilon may grow by so much before the charge exceeds the share of delta.
+constexpr double kEpsilonAhead = 10;
+
+// The p at which a plan of this epsilon pays `share` of its delta when kEpsilonAhead is used up.
+inline double ProbabilityOfTooLong(double epsilon, double delta, double share, double updates) {
+  return share * delta / DeltaOfOneLength(epsilon + kEpsilonAhead, updates, 1);
 }
 
 }  // namespace sotto::privacy

@@ -65,6 +65,21 @@ void Withdraw(Assumption assumption, Claim* claim) {
   all.erase(std::remove(all.begin(), all.end(), assumption), all.end());
 }
 
+// All updates that the observer saw have a length that depends on no data.
+bool HasOneLength(const Disclosure& all) {
+  return all.plan.too_long > 0 &&
+         std::all_of(all.before.begin(), all.before.end(), [](const SpentRounds& job) {
+           return job.plan.too_long > 0 || std::max(job.rounds, job.updates) == 0;
+         });
+}
+
+// Lengths are part of what the claim covers; times are not.
+void AdaptToOneLength(Claim* claim) {
+  std::vector<Assumption>& all = claim->assumptions;
+  std::replace(all.begin(), all.end(), Assumption::kLengthsAndTimesTellNothing,
+               Assumption::kTimesTellNothing);
+}
+
 // The conditions (A) and (D) of turns.h, for this view.
 void AdaptToPasses(const Plan& plan, Claim* claim) {
   Withdraw(Assumption::kParticipationIsSecret, claim);
@@ -213,6 +228,7 @@ Claim MakeClaim(const ClaimKind& kind, const Disclosure& disclosure, const Guara
     AddFiguresOfReleases(disclosure, WithDrawsKnown, &claim);
   }
   claim.assumptions = kind.assumptions;
+  if (HasOneLength(disclosure)) AdaptToOneLength(&claim);
   const bool is_passes = plan.sampling == Sampling::kPasses;
   if (is_passes) {
     AdaptToPasses(plan, &claim);

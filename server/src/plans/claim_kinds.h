@@ -66,6 +66,9 @@ const Claim* FindClaim(const std::vector<Claim>& claims, const ClaimKind& kind);
 // before. It rests on kOthersReportIndependently; on kAvailabilityIndependentOfOwnData, except
 // against people who see models under Order::kFixed; and on kTimesTellNothing where rounds close as
 // soon as all have reported and no report has a time (Plan::timed_reports).
+//
+// Where all updates of the job and of those before it have one length (Plan::too_long), a claim
+// that rests on kLengthsAndTimesTellNothing rests on kTimesTellNothing instead.
 Claim MakeClaim(const ClaimKind& kind, const Disclosure& disclosure, const Guarantee& guarantee);
 
 }  // namespace sotto::privacy

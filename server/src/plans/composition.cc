@@ -194,6 +194,7 @@ Deviations DeviationsOf(const SpentRounds& job, const JobRounds& rounds) {
     deviations.log_refusal =
         std::log(2.0 * static_cast<double>(rounds.charged())) + kLogFalseRefusal;
   }
+  if (plan.too_long > 0) deviations.log_too_long = std::log(plan.TooLong(rounds.charged()));
   if (rounds.is_poisson()) deviations.log_cap_excess = LogCapExcess(plan, job.rounds);
   return deviations;
 }
@@ -224,6 +225,7 @@ void Append(const Composition& more, Composition* all) {
   sum.shift = std::max(sum.shift, more.deviations.shift);
   sum.log_cap_excess = LogOfSum(sum.log_cap_excess, more.deviations.log_cap_excess);
   sum.log_refusal = LogOfSum(sum.log_refusal, more.deviations.log_refusal);
+  sum.log_too_long = LogOfSum(sum.log_too_long, more.deviations.log_too_long);
 }
 
 }  // namespace

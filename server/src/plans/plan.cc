@@ -5,6 +5,7 @@
 
 #include "accounting/arguments.h"
 #include "accounting/binomial.h"
+#include "accounting/one_length.h"
 
 namespace sotto::privacy {
 namespace {
@@ -59,6 +60,9 @@ void Plan::Validate() const {
   RequireDelta(delta);
   Require(private_noise_multiplier >= 0 && std::isfinite(private_noise_multiplier),
           "private_noise_multiplier", private_noise_multiplier, "finite and at least 0");
+  Require(too_long >= 0 && too_long < 1, "too_long", too_long, "in [0, 1)");
+  Require(too_long == 0 || Trust() == TrustMode::kTrustedServer, "too_long", too_long,
+          "0 where devices add noise of their own");
   certificate.Validate();
   Require(accountant.StatesGuarantees(), "accountant", accountant.name(),
           "one that gives an upper bound");
@@ -99,6 +103,10 @@ double Plan::Sensitivity() const {
 
 double Plan::PrivateNoiseSigma() const {
   return SensitivityFactor(Adjacency::kReplaceOne) * clip_l2 * private_noise_multiplier;
+}
+
+double Plan::TooLong(int64_t charged) const {
+  return UpdatesOfOneLength(planned_reports, charged) * too_long;
 }
 
 double Plan::SumDeviation(int64_t reports) const {

@@ -61,6 +61,9 @@ struct Plan {
   // z of trust mode kPrivateNoise: each device adds discrete Gaussian noise of deviation 2 C z to
   // every coordinate of its clipped update before it is encoded. >= 0; 0: the server is trusted.
   double private_noise_multiplier = 0.0;
+  // All updates have one length, and each is longer with at most this probability, whatever it is:
+  // zeros are sent in its place (accounting/one_length.h). In [0, 1); 0: there is no such length.
+  double too_long = 0.0;
   CertificateBounds certificate;
   Accountant accountant;  // must state guarantees: Accountant::StatesGuarantees()
 
@@ -77,7 +80,9 @@ struct Plan {
   double ExpectedCohort() const;  // B; q N for kPoisson
   double ClipWithExtras() const;  // bound on the norm of all coordinates; C without extra ones
   double ExtraScale() const;      // of one coordinate in place of all extra ones; 0: there is none
-  double Sensitivity() const;     // of the sum, L2, model units: once or twice ClipWithExtras()
+  // The bound of one_length.h, lemma 2, for a device that is charged for so many releases.
+  double TooLong(int64_t charged) const;
+  double Sensitivity() const;  // of the sum, L2, model units: once or twice ClipWithExtras()
 
   // Deviation of a device's own noise, per coordinate, model units: 2 C z.
   double PrivateNoiseSigma() const;

@@ -9,6 +9,7 @@
 
 #include "accounting/arguments.h"
 #include "accounting/gdp.h"
+#include "accounting/one_length.h"
 
 namespace sotto::privacy {
 namespace {
@@ -46,14 +47,14 @@ double LargestSquares(const RoundSchedule& schedule, int64_t rounds, int64_t mos
 
 Turns operator+(const Turns& a, const Turns& b) {
   return {SaturatingSum(a.count, b.count), a.mu_squared + b.mu_squared,
-          a.coordinates + b.coordinates};
+          a.coordinates + b.coordinates, a.too_long + b.too_long};
 }
 
 Turns TurnIn(const Plan& plan, int64_t round) {
   plan.Validate();
   Require(round >= 0, "round", round, "at least 0");
   const double ratio = plan.schedule.TermsOf(round).noise_per_clip();
-  return {1, FirstMuSquared(plan) / (ratio * ratio), CoordinatesOf(plan)};
+  return {1, FirstMuSquared(plan) / (ratio * ratio), CoordinatesOf(plan), plan.TooLong(1)};
 }
 
 Turns LimitOf(const Plan& plan) {
@@ -63,7 +64,8 @@ Turns LimitOf(const Plan& plan) {
   const int64_t charged = plan.ChargedRounds(rounds);
   return {plan.participations,
           FirstMuSquared(plan) * LargestSquares(plan.schedule, rounds, charged),
-          CoordinatesOf(plan) * static_cast<double>(charged)};
+          CoordinatesOf(plan) * static_cast<double>(charged),
+          plan.TooLong(1) * static_cast<double>(charged)};
 }
 
 Turns LifeLimit(double epsilon, double delta, const CertificateBounds& certificate) {
@@ -71,14 +73,15 @@ Turns LifeLimit(double epsilon, double delta, const CertificateBounds& certifica
   RequireDelta(delta);
   Turns limit;
   limit.count = std::numeric_limits<int64_t>::max();
-  const double mu = GdpMu(epsilon * (1 - kLifeEncoderShare), delta * (1 - 2 * kDeltaShare));
+  const double mu = GdpMu(epsilon * (1 - kLifeEncoderShare), delta * (1 - 3 * kDeltaShare));
   limit.mu_squared = mu * mu;
+  limit.too_long = kDeltaShare * delta / DeltaOfOneLength(epsilon * (1 + kArithmeticMargin), 1, 1);
   constexpr double kMostCoordinates = 0x1p80;
   constexpr int kSteps = 60;
   double few = 0.0;  // logarithms to base 2
   double many = 80.0;
   const auto is_covered = [&](double log_coordinates) {
-    const Turns turns = {1, limit.mu_squared, std::exp2(log_coordinates)};
+    const Turns turns = {1, limit.mu_squared, std::exp2(log_coordinates), limit.too_long};
     return GuaranteeOf(turns, delta, certificate).epsilon <= epsilon;
   };
   if (!is_covered(few)) return limit;
@@ -96,7 +99,8 @@ bool HasRoom(const Turns& used, const Turns& turn, const Turns& limit) {
   const Turns after = used + turn;
   return after.count <= limit.count &&
          after.mu_squared <= limit.mu_squared * (1 + kArithmeticMargin) &&
-         after.coordinates <= limit.coordinates;
+         after.coordinates <= limit.coordinates &&
+         after.too_long <= limit.too_long * (1 + kArithmeticMargin);
 }
 
 Guarantee GuaranteeOf(const Turns& turns, double delta, const CertificateBounds& certificate) {
@@ -106,6 +110,9 @@ Guarantee GuaranteeOf(const Turns& turns, double delta, const CertificateBounds&
   Deviations deviations;
   deviations.certificate = certificate;
   deviations.coordinates = turns.coordinates;
+  if (turns.too_long > 0) {
+    deviations.log_too_long = std::log(turns.too_long * (1 + kArithmeticMargin));
+  }
   const double noise_multiplier = 1 / std::sqrt(turns.mu_squared * (1 + kArithmeticMargin));
   return StateGuarantee({{Sampling::kNone, noise_multiplier, 1.0, 1}}, delta, deviations);
 }

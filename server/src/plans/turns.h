@@ -69,7 +69,8 @@
 //     its sum. The number of devices occurs nowhere.
 //   Lemma 10 (limits). M must be fixed before the first turn that counts towards it, and with it
 //     the number n of encoded coordinates (guarantee.h, lemma 12): n grows by D B with each turn. A
-//     limit over several jobs is fixed for the pair, LifeLimit().
+//     limit over several jobs is fixed for the pair, LifeLimit(). So it is for the probability that
+//     an update is too long (accounting/one_length.h), which grows by 2 B p with each turn.
 //   Lemma 11 (zero-out). Let d in world 2 add zero wherever it is asked: u_d = 0, clip bit and
 //     accuracy included, as if the server topped its place up. Then 2 C_t becomes C_t, and mu is
 //     half of the other. (A device that sends an update of zeros has a clip bit all the same.) It
@@ -103,6 +104,7 @@ struct Turns {
   int64_t count = 0;
   double mu_squared = 0.0;   // sum of (2 C_t / S_t)^2; +infinity if there was a turn without noise
   double coordinates = 0.0;  // n: encoded coordinates of the releases, D B for each
+  double too_long = 0.0;     // probability that an update of the releases is too long
 };
 
 Turns operator+(const Turns& a, const Turns& b);
@@ -115,7 +117,8 @@ Turns TurnIn(const Plan& plan, int64_t round);
 Turns LimitOf(const Plan& plan);
 
 // A limit over all jobs of a store, such that turns within it cost at most epsilon at this delta.
-// kLifeEncoderShare of epsilon is set aside for the encoder's terms. The count is unlimited.
+// kLifeEncoderShare of epsilon is set aside for the encoder's terms, and kDeltaShare of delta for
+// updates that are too long. The count is unlimited.
 //   epsilon  > 0, finite
 constexpr double kLifeEncoderShare = 0.01;
 Turns LifeLimit(double epsilon, double delta, const CertificateBounds& certificate);

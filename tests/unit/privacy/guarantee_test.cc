@@ -105,6 +105,29 @@ TEST(GuaranteeTest, RefusalsAreChargedToDelta) {
   }
 }
 
+// Exact figures by mpmath: epsilon at 0.99 delta; then the least one with delta(epsilon) +
+// (1 + e^epsilon) p <= delta.
+TEST(GuaranteeTest, UpdatesThatAreTooLongAreChargedToDelta) {
+  const std::vector<GaussianRounds> rounds = {{Sampling::kNone, 1 / 1.3, 1.0, 1}};
+  const auto epsilon = [&](double p) {
+    Deviations deviations;
+    deviations.log_too_long = std::log(p);
+    return StateGuarantee(rounds, kDelta, deviations).epsilon;
+  };
+  EXPECT_NEAR(epsilon(1e-12), 5.951485116621, 1e-6);
+  EXPECT_NEAR(epsilon(1e-10), 5.951485116621, 1e-6);
+  EXPECT_NEAR(epsilon(1e-9), 5.960381642910, 1e-6);
+  EXPECT_NEAR(epsilon(5e-9), 6.017387645778, 1e-6);
+  EXPECT_NEAR(epsilon(1e-8), 6.131805617168, 1e-5);
+  EXPECT_EQ(epsilon(3e-8), kInfinity) << "no epsilon covers it";
+  Deviations all = MakeDeviations(6e-9, 3.1e-22, 1e6);
+  const double without = StateGuarantee(rounds, kDelta, all).epsilon;
+  all.log_too_long = std::log(1e-12);
+  EXPECT_GT(StateGuarantee(rounds, kDelta, all).epsilon, without);
+  EXPECT_NEAR(AttackerRight(1.3, all), AttackerRight(1.3, MakeDeviations(6e-9, 3.1e-22, 1e6)),
+              2e-12);
+}
+
 TEST(GuaranteeTest, TermsLargerThanTheirShareAreTakenFromTheRestOfDelta) {
   const double epsilon = Epsilon(kRounds, kDelta).Guarantee();
   const double log_half = std::log(kDelta / 2) - std::log1p(std::exp(epsilon * 1.1));

@@ -263,6 +263,8 @@ TEST(TurnsTest, ALifeLimitCoversEveryStoreWithinIt) {
   EXPECT_TRUE(HasRoom(turn, turn, limit));
   EXPECT_FALSE(HasRoom(turn + turn, turn, limit));
   EXPECT_FALSE(HasRoom({}, {1, 0.0, 2 * limit.coordinates}, limit));
+  EXPECT_TRUE(HasRoom({}, {1, 0.0, 0.0, limit.too_long}, limit));
+  EXPECT_FALSE(HasRoom({}, {1, 0.0, 0.0, 2 * limit.too_long}, limit));
   EXPECT_EQ(GuaranteeOf({}, kTurnsDelta, certificate).epsilon, 0);
 }
 
