@@ -9,6 +9,7 @@
 
 #include "aggregate/methods.h"
 #include "base/names.h"
+#include "codec/length_bound.h"
 #include "sotto/update_scale.h"
 
 namespace sotto {
@@ -123,6 +124,25 @@ uint32_t JobConfig::LeastNoisyRound() const {
     }
   }
   return least;
+}
+
+uint32_t JobConfig::LeastLength() const {
+  const uint32_t round = LeastNoisyRound();
+  return LengthFor(TaskFor(round, ClipFor(round)), model->parameters, plan.too_long);
+}
+
+void JobConfig::RequireOneLength() const {
+  Require(update_length <= kMaxLength, "the one length of updates is at most 2^27 bytes");
+  Require(update_length == 0 || plan.Trust() == privacy::TrustMode::kTrustedServer,
+          "updates with private noise have no one length: epsilon_server covers their lengths");
+  if (plan.too_long == 0) return;
+  Require(codec->certified && update_length > 0,
+          "the plan charges for updates of one length, and the job has none");
+  const uint32_t least = LeastLength();
+  Require(update_length >= least,
+          fmt::format("a round of this job has less noise than those that its one length of {} "
+                      "bytes covers: it needs {}; leave --rounds as it was, or begin another job",
+                      update_length, least));
 }
 
 float JobConfig::NextClip(float clip_l2, int64_t bit_sum, double cohort, double* fraction) const {
@@ -241,9 +261,6 @@ void JobConfig::Validate() const {
   RequireTrainable();
   Require(coding == Coding::kRange || coding == Coding::kFixed, "the coding is range or fixed");
   Require(padding <= kMaxPadding, "updates are padded to multiples of at most 4096 bytes");
-  Require(update_length <= kMaxLength, "the one length of updates is at most 2^27 bytes");
-  Require(update_length == 0 || plan.Trust() == privacy::TrustMode::kTrustedServer,
-          "updates with private noise have no one length: epsilon_server covers their lengths");
   Require(static_cast<double>(training.clip_l2) == plan.clip_l2,
           "the plan's and the devices' clipping bounds differ");
   const std::vector<TrainedTensor> tensors = TrainedTensors(*model, aggregation.smoothing_image);
@@ -294,6 +311,7 @@ void JobConfig::Validate() const {
           "--evaluate-on-devices, and its deviation, 2 C z, is below 64 times gau-lrq's, of which "
           "C is at most 128 times; lower --private-noise-multiplier or raise gau-lrq's noise, or "
           "leave --trust-mode out");
+  RequireOneLength();
 }
 
 float FloatAtLeast(double value) {

@@ -69,7 +69,7 @@ struct JobConfig {
   // How updates become bytes, where the codec leaves a choice; see UpdateFormat.
   Coding coding = Coding::kRange;
   uint32_t padding = kDefaultPadding;
-  // The one length of all updates of the job, bytes: LengthFor() in codec/length_bound.h. 0: none.
+  // The one length of all updates of the job, bytes: at least LeastLength(). 0: none.
   uint32_t update_length = 0;
 
   // Fleet, cohort, rounds, clipping bound, noise and how they change from round to round. clip_l2
@@ -163,6 +163,10 @@ struct JobConfig {
   // The task of each device in round `round`; job id and attempt are left empty.
   TrainTask TaskFor(uint32_t round, float clip_l2) const;
 
+  // The length which an update of any round exceeds with a probability of at most plan.too_long,
+  // > 0: LengthFor() in codec/length_bound.h, of the least noisy round.
+  uint32_t LeastLength() const;
+
   // The bound of the next round.
   //   bit_sum   the noisy sum of the bits' coordinate, an integer
   //   cohort    Plan::ExpectedCohort() of the round
@@ -185,6 +189,7 @@ struct JobConfig {
   void RequireBoundFromSteps() const;
   void RequireAdaptable() const;
   void RequireEvaluable() const;
+  void RequireOneLength() const;
 };
 
 // The smallest float32 that is no smaller.

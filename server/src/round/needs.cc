@@ -76,7 +76,7 @@ const Need kNeeds[] = {
     {"one_length", [](const Demand& of) { return of.format.length > 0 ? 1U : 0U; },
      [](const Abilities& by) { return (by.features & kFeatureOneLength) != 0 ? 1U : 0U; },
      [](uint32_t) { return std::string("updates of one length"); },
-     [](uint32_t) { return std::string("a job whose updates have no fixed length suits them"); }},
+     [](uint32_t) { return std::string("a job with --one-length off suits them"); }},
 };
 
 }  // namespace

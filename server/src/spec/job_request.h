@@ -14,6 +14,14 @@
 
 namespace sotto::server {
 
+// Whether all updates of a job have one length (JobConfig::update_length).
+enum class OneLength {
+  kAuto,  // with passes and --mechanism gau-lrq, unless a padding is named or epsilon is above 100
+  kOn,
+  kOff,
+};
+const char* Name(OneLength one_length);  // "auto", "on", "off"
+
 // The defaults train the logistic regression of DP-Fed-LS. MakeJob() (make_job.h) turns a
 // request into the configuration of a job.
 struct JobRequest {
@@ -24,7 +32,7 @@ struct JobRequest {
   // - in the plan: the number of devices, planned_reports, dimension, clip_l2, noise and
   //   certificate; with passes participations, and the cohort and the rounds that nobody gave;
   // - aggregation.smoothing_axes; with smoothing_auto aggregation.smoothing;
-  // - initial_parameters, clip_schedule, epsilon_budget, min_devices, spent_before,
+  // - update_length, initial_parameters, clip_schedule, epsilon_budget, min_devices, spent_before,
   //   learning_rate_decay.
   // threads = 0 asks for one thread per processor.
   JobConfig job;
@@ -53,6 +61,7 @@ struct JobRequest {
   std::optional<int64_t> participations;  // of passes; absent: 4, or as few as --rounds needs
   bool deadlines = false;                 // of passes: reports have no time, rounds no early end
   std::optional<uint32_t> quorum;         // of passes; absent: 1, in the order fixed 0
+  OneLength one_length = OneLength::kAuto;
   std::optional<double> learning_rate_decay;  // absent: 0.99 with a constant schedule, else 1
   privacy::TrustMode trust_mode = privacy::TrustMode::kTrustedServer;
   std::optional<double> private_noise_multiplier;  // present if and only if kPrivateNoise

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "base/names.h"
 #include "export/parameters.h"
 #include "sotto/models.h"
 #include "sotto/posix/hex.h"
@@ -80,6 +81,16 @@ Fields ModelAndCode() {
           .Within({0, kMaxPadding})
           .Unit("bytes")
           .Reads([](const JobRecord& job) { return ToValue(job.config.format().padding); }),
+      Row("one-length", Learns::kTask, &JobRequest::one_length,
+          "all uploads have one length, so lengths tell nothing, and padding has no effect; delta "
+          "pays for updates that are longer, which are sent as zeros; auto: on with --sampling "
+          "passes and --mechanism gau-lrq, off with a --padding or an epsilon above 100; results "
+          "have the bytes, 0 if off")
+          .OneOf(OneLength::kAuto, OneLength::kOn, OneLength::kOff)
+          .RunsWith(&JobConfig::update_length)
+          .StoredUnlessDefault()
+          .Shown(),
+      Derived("too-long", &privacy::Plan::too_long).StoredUnlessDefault(),
       Row("require-salt", Learns::kNothing, &JobConfig::requires_salt,
           "devices whose program mixes no salt of the server into the key of an update wait; a "
           "device that cheats then cannot choose the noise that it gets")
@@ -196,6 +207,12 @@ const std::vector<JobField>& JobFields() {
               Under(Group::kTraining, BoundFromSteps()), Under(Group::kRounds, ServerOptimiser()),
               Under(Group::kRounds, Estimation()), Under(Group::kRounds, ServerStep())});
   return kFields;
+}
+
+const char* Name(OneLength one_length) {
+  constexpr privacy::Named<OneLength> kNames[] = {
+      {OneLength::kAuto, "auto"}, {OneLength::kOn, "on"}, {OneLength::kOff, "off"}};
+  return privacy::NameIn(kNames, one_length);
 }
 
 void FindNamed(const std::string& name, const CodecInfo** codec) { *codec = &RequireCodec(name); }

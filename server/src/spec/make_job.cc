@@ -6,9 +6,11 @@
 #include <stdexcept>
 #include <thread>
 
+#include "accounting/one_length.h"
 #include "aggregate/smoothing.h"
 #include "export/parameters.h"
 #include "plans/calibration.h"
+#include "plans/statement.h"
 #include "plans/turns.h"
 #include "round/release.h"
 #include "sotto/certificate.h"
@@ -219,6 +221,40 @@ privacy::Plan CalibratedPlan(const JobRequest& r, const privacy::Plan& bare,
   return RoundToDevice(WithExtras(r, NoisyPlan(r, bare, before)));
 }
 
+// Whether all updates are to have one length.
+bool WantsOneLength(const JobRequest& r, const CodecInfo& codec) {
+  const bool is_possible = codec.certified && r.trust_mode == privacy::TrustMode::kTrustedServer;
+  if (r.one_length == OneLength::kOn) {
+    Require(is_possible,
+            "--one-length on: only updates of --mechanism gau-lrq with a finite --epsilon, without "
+            "--trust-mode private-noise, have a length that is proved; leave it out");
+    Require(!r.Has("padding"),
+            "--one-length on gives all updates one length, so --padding has no effect; leave one "
+            "of them out");
+    return true;
+  }
+  return r.one_length == OneLength::kAuto && is_possible && IsPasses(r) && !r.Has("padding");
+}
+
+// The plan, calibrated anew: delta pays for updates that are too long.
+privacy::Plan WithOneLength(const JobRequest& r, privacy::Plan bare, const privacy::Plan& plan,
+                            const std::vector<privacy::SpentRounds>& before) {
+  constexpr double kLargestEpsilon = 100;
+  const double epsilon =
+      privacy::Account(plan, plan.rounds, before)
+          .EpsilonOf(privacy::Adversary::kNetwork, privacy::View::kReleasesAndParticipants);
+  if (!(epsilon <= kLargestEpsilon)) {
+    Require(r.one_length != OneLength::kOn,
+            "--one-length on: epsilon against an observer of the network is above 100, and no "
+            "length is so seldom exceeded; leave it out, or add noise");
+    return plan;
+  }
+  const double updates =
+      privacy::UpdatesOfOneLength(plan.planned_reports, plan.ChargedRounds(plan.rounds));
+  bare.too_long = privacy::ProbabilityOfTooLong(epsilon, bare.delta, privacy::kDeltaShare, updates);
+  return CalibratedPlan(r, bare, before);
+}
+
 void BoundBySteps(JobConfig* job) {
   privacy::Plan& plan = job->plan;
   plan.schedule.bound = job->BoundFromSteps();
@@ -285,8 +321,11 @@ JobConfig MakeJob(const JobRequest& asked, uint32_t devices,
   job.spent_before.clear();
   job.epsilon_budget = std::numeric_limits<double>::infinity();
   const bool is_poisson = job.plan.sampling == privacy::Sampling::kPoisson;
+  const bool has_one_length = WantsOneLength(r, *job.codec);
   if (job.codec->noise) {
-    job.plan = CalibratedPlan(r, job.plan, before);
+    const privacy::Plan bare = job.plan;
+    job.plan = CalibratedPlan(r, bare, before);
+    if (has_one_length) job.plan = WithOneLength(r, bare, job.plan, before);
     if (!HasNoise(r)) job.epsilon_budget = r.epsilon;
     if (r.epsilon_budget) job.epsilon_budget = *r.epsilon_budget;
     job.spent_before = before;
@@ -301,6 +340,7 @@ JobConfig MakeJob(const JobRequest& asked, uint32_t devices,
   const bool has_quorum = IsPasses(r) && job.plan.order == privacy::Order::kConnected;
   job.quorum = r.quorum.value_or(has_quorum ? 1 : 0);
   job.process.threads = Threads(r.job.process.threads);
+  job.update_length = job.plan.too_long > 0 ? job.LeastLength() : 0;
   job.Validate();
   return job;
 }

@@ -51,7 +51,7 @@ std::vector<privacy::Assumption> Split(const std::string& names) {
 
 constexpr char kSelectFacts[] =
     "SELECT job, round, mechanism, sampling, devices, facts.cohort, planned, rounds, dimension, "
-    "clip_l2, clip_bit_scale, sigma, colluders, delta, private_noise_multiplier, "
+    "clip_l2, clip_bit_scale, sigma, colluders, delta, private_noise_multiplier, too_long, "
     "participants_known, participations, limit_rounds, turn_order, timed_reports, certificate_eta, "
     "certificate_tau, certificate_range, "
     "json_extract(configuration, '$.devices'), reported, "
@@ -74,6 +74,7 @@ privacy::Plan ToPlan(Columns& columns) {
   plan.colluders = columns.Integer();
   plan.delta = columns.Real();
   plan.private_noise_multiplier = columns.Real();
+  plan.too_long = columns.Real();
   plan.participants_known = columns.Integer() != 0;
   plan.participations = columns.Integer();
   plan.limit_rounds = columns.Integer();
@@ -167,6 +168,7 @@ void AddFacts(Database& database, int64_t job, const ReleaseRecord& record, bool
        {"colluders", plan.colluders},
        {"delta", plan.delta},
        {"private_noise_multiplier", plan.private_noise_multiplier},
+       {"too_long", plan.too_long},
        {"participants_known", plan.participants_known},
        {"participations", plan.participations},
        {"limit_rounds", plan.limit_rounds},

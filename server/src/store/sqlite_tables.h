@@ -97,6 +97,7 @@ CREATE TABLE facts (
   colluders INTEGER NOT NULL,
   delta REAL NOT NULL,
   private_noise_multiplier REAL NOT NULL,  -- 0: the server is trusted
+  too_long REAL NOT NULL,  -- largest probability that an update is; 0: it may have any length
   participants_known INTEGER NOT NULL CHECK (participants_known IN (0, 1)),
   participations INTEGER NOT NULL,  -- the most rounds of a device; 0: not of passes
   limit_rounds INTEGER NOT NULL,    -- from which a device's limit follows; 0: all

@@ -82,6 +82,9 @@ JobRequest BaseFor(const std::string& name) {
     base.job.training.gradient_clip = 1;
   }
   base.job.evaluates_on_devices = name == "accuracy-noise";
+  if (name == "one-length" || name == "padding" || name == "sampling") {
+    base.one_length = OneLength::kOff;
+  }
   const std::set<std::string> of_passes = {"sampling", "participations", "order", "quorum",
                                            "deadlines"};
   if (of_passes.count(name) == 0) base.job.plan.sampling = privacy::Sampling::kUniform;
@@ -99,7 +102,8 @@ JobRequest ChangedRequest(const JobField& field) {
   return changed;
 }
 
-// What a device is told in the second round: the quantizer's scale, and all the rest as bytes.
+// What a device is told in the second round: the quantizer's scale, and all the rest as bytes, but
+// for the number of a length, which follows from the noise.
 std::pair<float, std::string> ToldOf(const JobRequest& request) {
   const JobConfig job = MakeJob(request, kFleet);
   Reply reply;
@@ -107,6 +111,7 @@ std::pair<float, std::string> ToldOf(const JobRequest& request) {
   reply.task = job.TaskFor(1, job.ClipFor(1));
   const float scale = reply.task.quantizer_scale;
   reply.task.quantizer_scale = 1;
+  reply.task.format.length = std::min(reply.task.format.length, 1U);
   uint8_t frame[kFrameHeaderSize + kDefaultMaxFrame];
   size_t size = 0;
   EXPECT_EQ(EncodeReply(reply, kDefaultMaxFrame, frame, &size), Status::kOk);
@@ -137,12 +142,13 @@ std::string RefusalOf(const Json& held, const Json& now) {
 
 // Jobs with each group of stored fields that may be absent.
 std::vector<JobRequest> KindsOfJobs() {
-  std::vector<JobRequest> jobs(4);
+  std::vector<JobRequest> jobs(5);
   jobs[1].adaptive_clip = true;
   jobs[2].trust_mode = privacy::TrustMode::kPrivateNoise;
   jobs[2].private_noise_multiplier = 0.25;
   jobs[3].job.plan.sampling = privacy::Sampling::kPoisson;
   jobs[3].noise_multiplier = 1.5;
+  jobs[4].one_length = OneLength::kOn;
   return jobs;
 }
 

@@ -253,7 +253,7 @@ TEST(Needs, ATaskWithATrainingMethodIsForDevicesThatHaveIt) {
          c.training.gradient_clip_of = GradientClipOf::kSample;
        },
        kFeatureClipOfSample, "--gradient-clip"},
-      {[](JobConfig& c) { c.update_length = 500; }, kFeatureOneLength, "fixed length"},
+      {[](JobConfig& c) { c.update_length = 500; }, kFeatureOneLength, "--one-length"},
   };
   for (const Case& each : cases) {
     JobConfig config = SmallConfig();

@@ -53,7 +53,7 @@ TEST_F(StoreSchemaTest, TheTablesOfVersionEightAreThese) {
             Status::kOk);
   uint8_t digest[kSha256Size];
   ASSERT_EQ(hash.Finish(digest), Status::kOk);
-  EXPECT_EQ(posix::Hex(digest), "14e3f9bd3c976f6620cd28831fa4dff95a748466b3aee19e0bff7f958f647326");
+  EXPECT_EQ(posix::Hex(digest), "abbc142661efdd0c0a5c571fa15c7844f23855ecacd32b1e4038b478df62b1ac");
 }
 
 TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo) {
