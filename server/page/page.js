@@ -474,12 +474,29 @@ function figure(name, value, more, share) {
               more ? make("div", {class: "more"}, more) : null);
 }
 
+// An upper bound on a share, with one decimal.
+const percentUp = value => `${(Math.ceil(Math.min(value, 1) * 1000 - 1e-9) / 10).toFixed(1)} %`;
+
+// How strong a claim is, besides its epsilon.
+function strengthOf(claim) {
+  const texts = [];
+  if (claim.participations) texts.push(`each device takes part in at most ${claim.participations} rounds`);
+  if (known(claim.attacker_right)) texts.push(`the best attacker is right at most ${percentUp(claim.attacker_right)} of the time`);
+  if (known(claim.mu)) texts.push(`mu ${epsilonText(claim.mu)}`);
+  for (const pair of claim.pairs ?? []) texts.push(`ε ${epsilonText(pair.epsilon)} at delta ${deltaText(pair.delta)}`);
+  if (known(claim.epsilon_zero_out)) {
+    texts.push(`ε ${epsilonText(claim.epsilon_zero_out)} against the same fleet in which this device had sent zeros wherever it was asked`);
+  }
+  return texts.join("; ");
+}
+
 // A figure for each claim: epsilon, and of the budget if it is that claim's.
 function claimFigures(job) {
   return job.claims.map((claim, i) => {
     const hasBudget = i === 0 && Number.isFinite(job.epsilon_budget);
     const value = `ε ${epsilonText(claim.epsilon)}` + (hasBudget ? ` of ${number(job.epsilon_budget)}` : "");
     const more = `${claim.against}; delta ${deltaText(claim.delta)}, unit ${claim.unit}, ${claim.adjacency}` +
+      (known(claim.attacker_right) ? `; attacker right ${percentUp(claim.attacker_right)}` : "") +
       (job.seeded ? "; SEEDED: not private" : "");
     return figure("privacy spent", value, more,
                   !hasBudget ? null : Number.isFinite(claim.epsilon) ? claim.epsilon / job.epsilon_budget : 1);
@@ -533,6 +550,9 @@ function drawRounds(job) {
   if (byId("all-rounds").parentElement.open) byId("all-rounds").replaceChildren(roundsTable(job, job.rounds));
 }
 
+// The claims against observers of the network, with their columns in the table of jobs.
+const kOfNetwork = [["epsilon_watcher", "who watches uploads"], ["epsilon_network", "who makes rounds fail, too"]];
+
 function drawJobs(overview) {
   byId("jobs-section").hidden = overview.jobs.length < 2;
   const rows = overview.jobs.map(job => {
@@ -541,16 +561,19 @@ function drawJobs(overview) {
     return [number(job.job), job.model, job.mechanism, kStates[job.state] ?? job.state, time(job.begun),
             `${job.rounds_released} of ${job.rounds_planned ?? "–"}`,
             testText(test),
-            !job.private ? "NO PRIVACY" : headline ? epsilonText(headline.epsilon) + (job.seeded ? ", seeded" : "") : "–"];
+            !job.private ? "NO PRIVACY" : headline ? epsilonText(headline.epsilon) + (job.seeded ? ", seeded" : "") : "–",
+            ...kOfNetwork.map(([field]) => epsilonText(job.claims.find(claim => claim.field === field)?.epsilon))];
   });
   byId("jobs").replaceChildren(table(
-    ["job", "model", "mechanism", "state", "begun", "rounds", "test", "epsilon of the released models"], rows));
+    ["job", "model", "mechanism", "state", "begun", "rounds", "test", "epsilon of the released models",
+     ...kOfNetwork.map(([, heading]) => heading)], rows));
 }
 
 function claimText(claim) {
   return make("div", {class: "claim"},
     make("p", {}, make("strong", {}, `epsilon ${epsilonText(claim.epsilon)} at delta ${deltaText(claim.delta)} `),
          claim.against),
+    strengthOf(claim) ? make("p", {}, `${strengthOf(claim)}.`) : null,
     make("p", {class: "note"}, `Adversary ${claim.adversary}, who sees ${claim.view.replaceAll("-", " ")}; ` +
       `unit ${claim.unit}, ${claim.adjacency} adjacency, sensitivity ${claim.sensitivity} clipping bounds; ` +
       `trust mode ${claim.trust_mode}, ${claim.colluders} ${claim.colluders === 1 ? "colluder" : "colluders"}; accountant ${claim.accountant}.`),
@@ -590,6 +613,40 @@ function drawDevices(overview) {
   byId("show-devices").hidden = !overview.live;
 }
 
+// A table of devices that is sorted by the column whose heading was pressed; names ascend, numbers descend.
+//   columns  field: heading; cells(device): a text for each
+const sortedBy = {};
+function drawSorted(place, columns, devices, cells) {
+  const by = sortedBy[place] ?? "id";
+  const order = (a, b) => by === "id" ? a.id.localeCompare(b.id) : Number(b[by] ?? 0) - Number(a[by] ?? 0);
+  const list = table(Object.values(columns), [...devices].sort(order).map(cells));
+  list.querySelectorAll("th").forEach((cell, i) => {
+    const field = Object.keys(columns)[i];
+    if (field === by) cell.setAttribute("aria-sort", field === "id" ? "ascending" : "descending");
+    cell.replaceChildren(make("button", {
+      type: "button", onclick: () => { sortedBy[place] = field; drawSorted(place, columns, devices, cells); }}, cell.textContent));
+  });
+  byId(place).replaceChildren(list);
+}
+
+const kTurnColumns = {used: "turns used", left: "left", last_round: "last asked in round"};
+const turnCells = device => Object.keys(kTurnColumns).map(field => number(device[field]));
+
+// Counts of a job of passes. A live page has each device's among the names of the devices.
+function drawTurns(job) {
+  const turns = job.turns;
+  byId("turns-section").hidden = !turns;
+  if (!turns) return;
+  say(byId("turns"), `A device takes part in at most ${turns.participations} rounds of this job. ` +
+    `${turns.with_a_turn_left} devices have a turn left; a round needs ${turns.cohort}.`);
+  say(byId("not-asked"), turns.never_asked ? `Never asked: ${turns.never_asked}.` : "Every device was asked.");
+  byId("turns-by").replaceChildren(table(["turns used", "devices"], turns.by_turns.map(each => [number(each.turns), number(each.devices)])));
+  byId("turns-details").hidden = !turns.devices;
+  if (turns.devices && byId("turns-details").open) {
+    drawSorted("turns-list", {id: "name", ...kTurnColumns}, turns.devices, device => [device.id, ...turnCells(device)]);
+  }
+}
+
 function drawNetwork(overview) {
   byId("network-section").hidden = !overview.network;
   if (!overview.network) return;
@@ -619,10 +676,10 @@ function drawLog(overview) {
 
 // The parts of the page; those of a job are hidden without one.
 const parts = {head: drawHead, figures: drawFigures, charts: drawCharts, rounds: (overview, job) => drawRounds(job), jobs: drawJobs,
-               claims: (overview, job) => drawClaims(job), settings: drawSettings, devices: drawDevices,
+               claims: (overview, job) => drawClaims(job), turns: (overview, job) => drawTurns(job), settings: drawSettings, devices: drawDevices,
                network: drawNetwork, log: drawLog};
 const kOfJobs = {figures: "figures", charts: "charts", rounds: "rounds-section", jobs: "jobs-section",
-                 claims: "claims-section", settings: "settings-section"};
+                 claims: "claims-section", turns: "turns-section", settings: "settings-section"};
 
 function draw(names = Object.keys(parts)) {
   const job = shown.job();
@@ -641,20 +698,13 @@ function drawSoon(...names) {
 
 const kDeviceColumns = {id: "name", connected: "connected", last_seen: "last seen", reports: "reports",
                         last_reported: "last in round", registered: "registered", revoked: "revoked"};
-let devicesBy = "id";
 
 function drawDeviceList(devices) {
-  const order = (a, b) => devicesBy === "id" ? a.id.localeCompare(b.id) : Number(b[devicesBy] ?? 0) - Number(a[devicesBy] ?? 0);
-  const list = table(Object.values(kDeviceColumns), [...devices].sort(order).map(
-    device => [device.id, device.connected ? "yes" : "no", device.connected ? "now" : time(device.last_seen),
-               number(device.reports), number(device.last_reported), time(device.registered), device.revoked ? time(device.revoked) : "no"]));
-  list.querySelectorAll("th").forEach((cell, i) => {
-    const field = Object.keys(kDeviceColumns)[i];
-    if (field === devicesBy) cell.setAttribute("aria-sort", field === "id" ? "ascending" : "descending");
-    cell.replaceChildren(make("button", {type: "button", onclick: () => { devicesBy = field; drawDeviceList(devices); }},
-                              cell.textContent));
-  });
-  byId("device-list").replaceChildren(list);
+  const hasTurns = devices.some(device => known(device.used));
+  drawSorted("device-list", hasTurns ? {...kDeviceColumns, ...kTurnColumns} : kDeviceColumns, devices, device =>
+    [device.id, device.connected ? "yes" : "no", device.connected ? "now" : time(device.last_seen), number(device.reports),
+     number(device.last_reported), time(device.registered), device.revoked ? time(device.revoked) : "no",
+     ...(hasTurns ? turnCells(device) : [])]);
 }
 
 async function showDevices() {
@@ -678,8 +728,12 @@ const events = {
   round: data => {
     const job = jobOf(data);
     job.rounds.push(data.round);
-    Object.assign(job, {claims: data.claims, attempts: data.attempts, rounds_released: data.rounds_released});
-    drawSoon("head", "figures", "charts", "rounds", "claims", "jobs");
+    Object.assign(job, {claims: data.claims, turns: data.turns, attempts: data.attempts, rounds_released: data.rounds_released});
+    drawSoon("head", "figures", "charts", "rounds", "claims", "turns", "jobs");
+  },
+  claims: data => {
+    jobOf(data).claims = data.claims;
+    drawSoon("claims");
   },
   attempt: data => {
     jobOf(data).attempt = data.attempt;
@@ -824,6 +878,7 @@ function listen() {
   byId("show-devices").addEventListener("click", showDevices);
   byId("warnings-only").addEventListener("change", () => drawSoon("log"));
   byId("all-rounds").parentElement.addEventListener("toggle", () => drawSoon("rounds"));
+  byId("turns-details").addEventListener("toggle", () => drawSoon("turns"));
   byId("login").addEventListener("submit", event => {
     event.preventDefault();
     logIn(byId("token").value.trim());

@@ -32,6 +32,9 @@ TEST(LivePassesTest, AJobWaitsForDevicesGoesOnAfterARestartAndEndsWithTheirTurns
                              "waiting for devices: 0 devices of the 2 that a round "
                              "needs are connected and have a turn left"))
       << ReadFile(server.log);
+  Process waits = site.Sotto({"status", store}, "waits.log");
+  EXPECT_EQ(waits.Wait(), 0);
+  EXPECT_TRUE(Says(ReadFile(site.Path("waits.log")), "waiting    waiting for devices: 0 devices"));
   std::vector<Process> clients = site.Clients(server.port);
   ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
   server.process.Signal(SIGKILL);
@@ -48,7 +51,10 @@ TEST(LivePassesTest, AJobWaitsForDevicesGoesOnAfterARestartAndEndsWithTheirTurns
   EXPECT_FALSE(Says(text, "  turns: 3 for") || Says(text, ", 3 for")) << text;
   Process status = site.Sotto({"status", store}, "status.log");
   EXPECT_EQ(status.Wait(), 0);
-  EXPECT_TRUE(Says(ReadFile(site.Path("status.log")), "; at most 2 for each"));
+  const std::string shown = ReadFile(site.Path("status.log"));
+  EXPECT_TRUE(Says(shown, "; at most 2 for each")) << shown;
+  EXPECT_TRUE(Says(shown, "finished   the turns of its devices are used")) << shown;
+  EXPECT_TRUE(Says(shown, "the best attacker is right at most")) << shown;
   Process published = site.Sotto({"account", "ledger", store, "--published"}, "published.log");
   EXPECT_EQ(published.Wait(), 0);
   EXPECT_FALSE(Says(ReadFile(site.Path("published.log")), "turns:"));

@@ -78,6 +78,17 @@ wait "${server}" "${swarm}" || true
 "${checks[@]}" "file://${work}/report.html" charts widths picture markup print numbers paper published thousand ||
   fail 'the report'
 
+# A job of passes: what its devices had of their turns, live and in a report.
+serve passes.log --new-job --sampling passes --participations 100000 --cohort 1 --rounds 200000 --noise-multiplier 50 \
+  --delta 0.01 --close-early
+"${lab}" swarm fleet.db --server "127.0.0.1:${port}" > swarm.log 2>&1 &
+swarm=$!
+look turns
+kill "${server}" "${swarm}"
+wait "${server}" "${swarm}" || true
+"${sotto}" report fleet.db --operator --out turns.html > report.log
+"${checks[@]}" "file://${work}/turns.html" turns || fail 'the report of passes'
+
 # Nobody comes to the next job.
 serve gave_up.log --new-job --cohort 2 --rounds 3 --noise-multiplier 50 --delta 0.1 --round-timeout 0.5 \
   --poll-interval 0.1 --min-devices 2 --release-allowance 0.5

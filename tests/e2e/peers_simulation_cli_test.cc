@@ -133,6 +133,21 @@ TEST(PeersCli, ModelAndJobAreWritten) {
   EXPECT_EQ(Sotto("peers account --model ova-logistic --job " + job).exit_code, 0);
 }
 
+TEST(PeersCli, SeveralJobsOnTheSameSamplesHaveOneEpsilon) {
+  const std::string account = "peers account --epsilon 3 --delta 1e-9 --json - ";
+  const Json one = Json::parse(Sotto(account).output);
+  EXPECT_TRUE(one["all_jobs"].is_null());
+  const Json two = Json::parse(Sotto(account + "--jobs 2").output)["all_jobs"];
+  EXPECT_NEAR(two["rho"], 2 * one["rho"].get<double>(), 1e-9);
+  EXPECT_GT(two["epsilon"], 4);
+  EXPECT_LT(two["epsilon"], 6);
+  const Json other =
+      Json::parse(Sotto(account + "--other-rho " + one["rho"].dump()).output)["all_jobs"];
+  EXPECT_NEAR(other["epsilon"], two["epsilon"].get<double>(), 1e-6);
+  EXPECT_NE(Sotto("peers account --epsilon 3 --delta 1e-9 --jobs 2").output.find("  all jobs "),
+            std::string::npos);
+}
+
 TEST(PeersCli, SeedsAreSummarised) {
   const Outcome run = Sotto(
       "peers simulate --data synthetic --model ova-logistic --peers 3 "

@@ -408,6 +408,27 @@ def check_published(url, token):
                 "who uploads", "").replace("a drawn device reports", ""), word
 
 
+def check_turns(url, token):
+    """The turns of a job of passes: how many devices had how many, and each device's."""
+    with Browser() as browser:
+        open_page(browser, url, token)
+        if token:
+            browser.wait("turns", "return shown.job().turns?.by_turns.some(each => each.turns > 0)")
+        assert "A device takes part in at most" in browser.text("#turns"), browser.text("#turns")
+        assert browser.js("return document.querySelectorAll('#turns-by tbody tr').length") > 0
+        assert "attacker is right at most" in browser.text("#claims")
+        if token:
+            browser.js("document.getElementById('show-devices').click()")
+            browser.wait("turns of devices", "return [...document.querySelectorAll('#device-list th')]"
+                         ".some(cell => cell.textContent === 'turns used')")
+        else:
+            browser.js("document.getElementById('turns-details').open = true")
+            browser.wait("a row for each device", "return document.querySelectorAll('#turns-list tbody tr').length === 2")
+            browser.js("document.querySelectorAll('#turns-list th button')[1].click()")
+            browser.wait("another order", "return document.querySelectorAll('#turns-list th')[1].ariaSort === 'descending'")
+        assert browser.complaints() == [], browser.complaints()
+
+
 def check_thousand(url, token):
     """A thousand rounds are drawn, and the page stays small."""
     with Browser() as browser:

@@ -10,6 +10,7 @@
 #include "accounting/gdp.h"
 #include "plans/turns.h"
 #include "spec/small_delta.h"
+#include "views/before_start.h"
 #include "views/claims_output.h"
 #include "views/figures.h"
 
@@ -64,7 +65,9 @@ Answer OfFleet(const privacy::Plan& plan) {
   const double mu = answer.strength.mu.value_or(0.0);
   if (is_passes && has_size && mu > 0 && std::isfinite(mu)) {
     answer.signal_to_noise = privacy::SignalToNoise(mu, plan.devices, plan.cohort, plan.dimension);
+    answer.devices_times_cohort = privacy::DevicesTimesCohortFor(1, mu, plan.dimension);
   }
+  if (is_passes) answer.assumptions = DescribeAssumptions(plan, {}, {});
   return answer;
 }
 
@@ -136,20 +139,19 @@ std::string AnswerText(const AccountOptions& o, const Answer& answer) {
   }
   if (answer.fleet) {
     for (const std::string& other :
-         DescribeOtherClaims(answer.fleet->claims, privacy::kFineDecimals)) {
-      text += "; " + other;
+         DescribeOtherClaims(answer.fleet->claims, privacy::kFineDecimals, Beside::kStrength)) {
+      text += "\n  epsilon " + other;
     }
   }
-  const privacy::Claim& strength = answer.strength;
-  for (const std::string& line :
-       {DescribeStrength(strength), DescribePairs(strength, privacy::kFineDecimals)}) {
-    if (!line.empty()) text += "\n  " + line;
+  for (const std::string& line : DescribeHowStrong(answer.strength, privacy::kFineDecimals)) {
+    text += "\n  " + line;
   }
+  for (const std::string& line : answer.assumptions) text += "\n  " + line;
   if (answer.signal_to_noise) {
     text += fmt::format(
-        "\n  signal to noise of the whole run {:.2f}; below 1 the noise is the larger one: more "
-        "devices, a larger cohort, a smaller model or a larger epsilon raise it",
-        *answer.signal_to_noise);
+        "\n  signal to noise of the whole run R {:.2g}; R near 1 asks for devices x cohort of about "
+        "{:.2g}, a smaller model or a larger epsilon",
+        *answer.signal_to_noise, answer.devices_times_cohort);
   }
   return text + "\n" + DeltaLine(o) + MeaningText(o);
 }

@@ -22,6 +22,8 @@ struct Answer {
   privacy::Claim strength = {};
   // R of a fleet of passes whose size is known (plans/turns.h).
   std::optional<double> signal_to_noise = std::nullopt;
+  double devices_times_cohort = 0.0;          // at which it would be 1
+  std::vector<std::string> assumptions = {};  // of a fleet of passes: DescribeAssumptions()
 };
 
 // Both throw std::invalid_argument.

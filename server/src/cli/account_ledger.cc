@@ -22,6 +22,7 @@
 #include "views/ledger_output.h"
 #include "views/output_file.h"
 #include "views/round_output.h"
+#include "views/turns_output.h"
 
 namespace sotto::server {
 namespace {
@@ -66,13 +67,29 @@ std::string Time(int64_t seconds) {
   return fmt::format("{:%F %T}Z", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
 
+// How strong each claim is, and the claims but the first one, a line each.
+std::string DescribeLines(const std::vector<privacy::Claim>& claims) {
+  std::string text;
+  for (const std::string& line : DescribeHowStrong(claims.front(), privacy::kFineDecimals)) {
+    text += fmt::format("    {}\n", line);
+  }
+  for (const std::string& other :
+       DescribeOtherClaims(claims, privacy::kFineDecimals, Beside::kStrength)) {
+    text += fmt::format("    epsilon {}\n", other);
+  }
+  return text;
+}
+
+// Several lines; the first one begins where the caller is.
 std::string DescribeFigure(const Figure& figure) {
   const privacy::Claim& claim = figure.headline;
-  return fmt::format(
-      "epsilon {} at delta {}, {} adjacency, unit {}, {}, {}{}",
-      DescribeClaims(figure.claims, privacy::kFineDecimals), privacy::DeltaText(claim.delta),
-      privacy::Name(claim.adjacency), privacy::Name(claim.unit), privacy::Name(claim.trust_mode),
-      Counted(claim.colluders, "colluder"), figure.seeded ? "; seeded: not private" : "");
+  return fmt::format("epsilon {} at delta {}, {} adjacency, unit {}, {}, {}{}\n",
+                     privacy::EpsilonText(claim.epsilon, privacy::kFineDecimals),
+                     privacy::DeltaText(claim.delta), privacy::Name(claim.adjacency),
+                     privacy::Name(claim.unit), privacy::Name(claim.trust_mode),
+                     Counted(claim.colluders, "colluder"),
+                     figure.seeded ? "; seeded: not private" : "") +
+         (figure.claims.empty() ? "" : DescribeLines(figure.claims));
 }
 
 // A column of the table of releases for each kind of claim that a release has.
@@ -180,6 +197,19 @@ std::string DescribeEvaluations(const JobLedger& ledger) {
   return text;
 }
 
+// What tells who took part, and what the operator's test set tells.
+std::string DescribeForOperator(const JobLedger& ledger) {
+  std::string text;
+  if (ledger.halt) {
+    text += fmt::format("  {}: {}\n", Name(ledger.halt->kind), ledger.halt->reason);
+  }
+  const std::string turns = DescribeTurns(ledger.turns);
+  if (!turns.empty()) text += "  turns: " + turns + "\n";
+  const std::string never = DescribeNeverAsked(ledger.turns);
+  if (!never.empty()) text += "  not asked: " + never + "\n";
+  return text + DescribeEvaluations(ledger);
+}
+
 std::string DescribeJob(const JobLedger& ledger, const LedgerOptions& o) {
   const JobEntry& job = ledger.job;
   std::string text =
@@ -192,12 +222,9 @@ std::string DescribeJob(const JobLedger& ledger, const LedgerOptions& o) {
   }
   if (!ledger.releases.empty()) {
     text += DescribeReleases(ledger, o) + DescribeExtras(ledger.releases.back().plan) + "  " +
-            DescribeFigure(FigureOf(ledger.releases.back().claims, ledger.releases.back().seeded)) +
-            "\n";
+            DescribeFigure(FigureOf(ledger.releases.back().claims, ledger.releases.back().seeded));
   }
-  const std::string turns = o.published ? "" : DescribeTurns(ledger);
-  if (!turns.empty()) text += "  turns: " + turns + "\n";
-  if (!o.published) text += DescribeEvaluations(ledger);
+  if (!o.published) text += DescribeForOperator(ledger);
   return text + DescribeRest(ledger);
 }
 
@@ -225,7 +252,7 @@ std::string DescribeTotalWithoutFigure(const std::vector<JobLedger>& jobs) {
 std::string DescribeTotal(const std::vector<JobLedger>& jobs) {
   std::string text = "\nin all: ";
   if (const std::optional<Figure> figure = FigureForAll(jobs)) {
-    text += DescribeFigure(*figure) + "\n";
+    text += DescribeFigure(*figure);
   } else {
     text += DescribeTotalWithoutFigure(jobs);
   }
@@ -304,7 +331,8 @@ Json ToJson(const LedgerOptions& o, const std::vector<JobLedger>& jobs) {
     json["jobs"].push_back(ToJson(job));
     if (!o.published) {
       json["jobs"].back()["evaluations"] = EvaluationsToJson(job);
-      if (!job.job.seals.empty()) json["jobs"].back()["turns"] = TurnsToJson(job);
+      json["jobs"].back()["halt"] = HaltToJson(job);
+      if (job.turns.participations > 0) json["jobs"].back()["turns"] = TurnsToJson(job.turns);
     }
     for (const LedgerEntry& entry : job.releases)
       json["releases"].push_back(ReleaseToJson(entry, AudienceOf(o)));
@@ -316,7 +344,8 @@ Json ToJson(const LedgerOptions& o, const std::vector<JobLedger>& jobs) {
 void RunLedger(const LedgerOptions& o) {
   RequireOutput(o.json, o.store);
   const std::unique_ptr<Store> store = OpenStore(o.store, StoreMode::kRead);
-  const std::vector<JobLedger> jobs = ReadLedger(*store);
+  std::vector<JobLedger> jobs = ReadLedger(*store);
+  AddPairs(*store, &jobs);
   PrintResults(o.json, Describe(o, jobs), ToJson(o, jobs),
                o.published ? Readers::kAll : Readers::kOwner);
 }

@@ -10,12 +10,14 @@
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
+#include "base/counted.h"
 #include "cli/commands.h"
 #include "cli/rows.h"
 #include "plans/peer_privacy.h"
 #include "published/peer_noise.h"
 #include "sotto/model/model_file.h"
 #include "sotto/peer/peer_options.h"
+#include "views/figures.h"
 #include "views/output_file.h"
 #include "views/peers_report.h"
 
@@ -36,6 +38,8 @@ struct Options {
   std::optional<double> epsilon;
   std::optional<double> published_epsilon;
   bool private_policy = false;
+  int64_t jobs = 1;
+  double other_rho = 0;
   std::string json;
 };
 
@@ -166,6 +170,36 @@ std::optional<Published> PublishedBeside(const Options& o, const privacy::PeerTr
   return PublishedOf(o, t, at_one / (t.job.noise_q20 * kUnit));
 }
 
+// Several jobs on the same samples: zCDP adds up, however later jobs were chosen (peer_privacy.h,
+// lemma 8, over the publications of all of them).
+struct AllJobs {
+  double rho = 0;
+  double epsilon = 0;
+};
+
+// Absent for one job, and where there is no claim.
+std::optional<AllJobs> AllJobsOf(const Options& o, const privacy::PeerStatement& s) {
+  if (s.claims.empty() || (o.jobs == 1 && o.other_rho == 0)) return std::nullopt;
+  AllJobs all;
+  all.rho = static_cast<double>(o.jobs) * s.rho + o.other_rho;
+  all.epsilon = privacy::ZcdpEpsilon(all.rho, o.delta);
+  return all;
+}
+
+std::string DescribeAllJobs(const Options& o, const privacy::PeerStatement& s, const AllJobs& all) {
+  return fmt::format(
+      "  all jobs       epsilon {} at delta {}: {} like this one{} on the same samples, rho {:.4g} "
+      "in all,\n"
+      "                 about {}\n",
+      EpsilonText(all.epsilon), privacy::DeltaText(o.delta), Counted(o.jobs, "job"),
+      o.other_rho > 0 ? fmt::format(", and others of rho {:.4g},", o.other_rho) : "", all.rho,
+      privacy::PeerKind(s.claims.front().unit).about);
+}
+
+Json AllJobsToJson(const AllJobs& all) {
+  return {{"rho", FigureToJson(all.rho)}, {"epsilon", FigureToJson(all.epsilon)}};
+}
+
 void Run(const Options& o) {
   RequireOutput(o.json);
   const posix::SharedModel model = posix::OpenModel(o.model);
@@ -173,11 +207,14 @@ void Run(const Options& o) {
   const privacy::PeerStatement statement = privacy::StatePeers(t, PlannedNodes(o, t.job));
   const std::optional<Parts> parts = PartsOf(t, statement);
   const std::optional<Published> published = PublishedBeside(o, t, statement);
+  const std::optional<AllJobs> all = AllJobsOf(o, statement);
   const std::string text = DescribeJob(o, t) + (parts ? DescribeParts(t, *parts) : "") +
                            DescribePeerPrivacy(statement, false) +
+                           (all ? DescribeAllJobs(o, statement, *all) : "") +
                            (published ? DescribePublished(*published) : "");
   Json json = PeerPrivacyToJson(statement, false);
   json["sensitivity_parts"] = parts ? PartsToJson(*parts) : Json(nullptr);
+  json["all_jobs"] = all ? AllJobsToJson(*all) : Json(nullptr);
   json["published"] = published ? PublishedToJson(*published) : Json(nullptr);
   PrintResults(o.json, text, json);
 }
@@ -194,6 +231,13 @@ std::vector<Row> FigureFields() {
       Row("published-epsilon", &Options::published_epsilon,
           "take the noise that the paper asks for at this epsilon; it is too little for that")
           .Excludes("epsilon"),
+      Row("jobs", &Options::jobs,
+          "jobs like this one on the same samples: print their epsilon together, too")
+          .Within({1, kMostPeers}),
+      Row("other-rho", &Options::other_rho,
+          "rho that other jobs have spent on the same samples, added up, as `rho` of their JSON: "
+          "print the epsilon of all jobs together, too")
+          .Within({0, 1e6}),
       Row("private-policy", &Options::private_policy,
           "when a node publishes depends on its own model or losses, as with deep-q"),
   };

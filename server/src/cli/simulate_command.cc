@@ -14,6 +14,7 @@
 #include "base/gave_up.h"
 #include "cli/commands.h"
 #include "cli/rows.h"
+#include "plans/statement.h"
 #include "sim/noise_decay.h"
 #include "sim/peer_request.h"
 #include "sim/simulation_request.h"
@@ -24,6 +25,7 @@
 #include "spec/job_spec.h"
 #include "spec/make_job.h"
 #include "spec/small_delta.h"
+#include "views/before_start.h"
 #include "views/output_file.h"
 #include "views/progress.h"
 #include "views/repeated_runs.h"
@@ -38,9 +40,19 @@ void Warn(const std::string& warning) {
   if (!warning.empty()) fmt::print(stderr, "warning: {}\n", warning);
 }
 
+// Of a run that goes on only where its figure is that of a limit, which more rounds do not move.
+std::vector<std::string> BeforeStart(const SimulationConfig& config) {
+  const JobConfig& job = config.job;
+  const bool is_limit = job.plan.sampling == privacy::Sampling::kPasses;
+  if (!job.codec->accounted || (config.resume && !is_limit)) return {};
+  const privacy::Plan plan = config.resume ? config.resume->job.phases.Limited(job.plan) : job.plan;
+  privacy::Statement planned = privacy::Account(plan, plan.rounds);
+  privacy::AddPairs(plan, plan.rounds, plan.rounds, {}, &planned);
+  return DescribeBeforeStart(job, planned);
+}
+
 void Announce(const SimulationRequest& request, const SimulationConfig& config) {
-  const std::string passes = PassesNotice(config.job);
-  if (!passes.empty()) fmt::print(stderr, "{}\n", passes);
+  for (const std::string& line : BeforeStart(config)) fmt::print(stderr, "{}\n", line);
   Warn(DeltaNote(request, config.job));
   Warn(NoiseWarning(config.job));
   if (config.job.codec->certified) return;
@@ -76,6 +88,13 @@ void TellWritten(const std::vector<Output>& outputs) {
     if (!output.path.empty() && output.path != "-") names.push_back(output.path);
   }
   if (!names.empty()) fmt::print(stderr, "written so far: {}\n", fmt::join(names, ", "));
+}
+
+// A statement that is printed names its epsilon at other deltas, too.
+void AddPairs(const SimulationConfig& config, SimulationResult* result) {
+  if (result->spent.claims.empty()) return;
+  privacy::AddPairs(config.job.plan, result->spent.rounds, result->state.job.attempts, {},
+                    &result->spent);
 }
 
 nlohmann::ordered_json WholeResult(const SimulationRequest& request, const SimulationConfig& config,
@@ -115,9 +134,10 @@ class SingleRun {
     const size_t before = config_.resume ? config_.resume->rounds.size() : 0;
     const Progress progress(static_cast<size_t>(config_.job.plan.rounds),
                             posix::StandardErrorIsTerminal(), before);
-    const SimulationResult result = Simulate(config_, data_, [&](const RoundReport& report) {
+    SimulationResult result = Simulate(config_, data_, [&](const RoundReport& report) {
       progress.Show(report.outcome.round + 1, DescribeRound(config_, report));
     });
+    AddPairs(config_, &result);
     fmt::print(TextStream(request_.json), "{}",
                DescribeResult(config_, result, data_.train->name(), data_.test->info()));
     WriteFiles(result);
@@ -235,10 +255,11 @@ class RepeatedRun {
     config.inputs = inputs_;
     if (index == 0) Announce(request, config);
     config.stop = [] { return posix::StopSignal() != 0; };
-    const SimulationResult result = Simulate(config, data_, [&](const RoundReport& report) {
+    SimulationResult result = Simulate(config, data_, [&](const RoundReport& report) {
       progress_.Show(index * rounds_ + report.outcome.round + 1,
                      fmt::format("seed {}, {}", seeds_[index], DescribeRound(config, report)));
     });
+    AddPairs(config, &result);
     rows_ += RoundsCsvRows(config, result);
     if (result.stopped) return;
     const std::string worse = WorseWarning(config.job, result.initial, result.last);

@@ -23,6 +23,7 @@
 #include "views/ledger_output.h"
 #include "views/output_file.h"
 #include "views/round_output.h"
+#include "views/turns_output.h"
 
 namespace sotto::server {
 namespace {
@@ -37,6 +38,7 @@ struct StoreOptions {
   std::string json;
   bool verifies = false;
   bool watches = false;
+  bool lists_turns = false;
   double every_s = 2;  // between two looks
 };
 
@@ -61,6 +63,8 @@ StoreState ReadStoreState(const std::string& where) {
   }
   state.is_paused = store->IsPaused();
   std::vector<JobLedger> jobs = ReadLedger(*store);
+  jobs.erase(jobs.begin(), jobs.end() - (jobs.empty() ? 0 : 1));
+  AddPairs(*store, &jobs);
   if (!jobs.empty()) state.job = std::move(jobs.back());
   return state;
 }
@@ -80,25 +84,58 @@ std::string DescribeLastEvaluation(const JobLedger& ledger) {
                      last.round + 1, last.data.name);
 }
 
-std::string DescribeJob(const JobLedger& ledger) {
+std::string DescribeSpent(const JobLedger& ledger, const LedgerEntry& last) {
+  const privacy::Claim& headline = last.claims.front();
+  std::string text =
+      fmt::format("  spent      epsilon {} at delta {}{}{}\n",
+                  privacy::EpsilonText(headline.epsilon), privacy::DeltaText(headline.delta),
+                  DescribeBudget(ledger), last.seeded ? "; seeded: not private" : "");
+  std::vector<std::string> more = DescribeHowStrong(headline);
+  for (const std::string& other :
+       DescribeOtherClaims(last.claims, privacy::kDecimals, Beside::kStrength)) {
+    more.push_back("epsilon " + other);
+  }
+  for (const std::string& line : more) text += fmt::format("             {}\n", line);
+  return text;
+}
+
+// Why the job opens no attempt, and the turns of its devices.
+std::string DescribeHalt(const JobLedger& ledger) {
+  if (!ledger.halt) return "";
+  return fmt::format("  {:<10} {}\n", Name(ledger.halt->kind), ledger.halt->reason);
+}
+
+std::string DescribeDevices(const JobLedger& ledger, bool lists_turns) {
+  const std::string turns = DescribeTurns(ledger.turns);
+  if (turns.empty()) return "";
+  const std::string never = DescribeNeverAsked(ledger.turns);
+  return fmt::format("  turns      {}\n", turns) +
+         (never.empty() ? "" : fmt::format("  not asked  {}\n", never)) +
+         (lists_turns ? DescribeTurnsOfDevices(ledger.turns) : "");
+}
+
+std::string DescribeSpending(const JobLedger& ledger) {
   const JobEntry& job = ledger.job;
   std::string text =
       fmt::format("  job        {}, model {}: {} of {} released, {}{}\n", job.number, job.model,
                   job.released, Counted(ledger.rounds, "round"), Counted(job.attempts, "attempt"),
                   IsOver(ledger) ? "; it is over" : "");
+  text += DescribeHalt(ledger);
   if (ledger.releases.empty()) return text + "  spent      nothing is released\n";
   const LedgerEntry& last = ledger.releases.back();
   if (!FindCodec(last.mechanism)->certified) {
     text += "  spent      NO PRIVACY: nothing protects the updates\n";
   } else {
-    text += fmt::format("  spent      epsilon {}{}{}\n", DescribeClaims(last.claims),
-                        DescribeBudget(ledger), last.seeded ? "; seeded: not private" : "");
+    text += DescribeSpent(ledger, last);
   }
   text += fmt::format("  last       round {}: {} of {} reported{}\n", last.round + 1, last.reported,
                       last.plan.planned_reports, DescribeMore(kStatus, {nullptr, &last}));
-  const std::string turns = DescribeTurns(ledger);
-  if (!turns.empty()) text += fmt::format("  turns      {}\n", turns);
-  return text + DescribeLastEvaluation(ledger);
+  return text;
+}
+
+std::string DescribeJob(const JobLedger& ledger, bool lists_turns) {
+  return DescribeSpending(ledger) + DescribeDevices(ledger, lists_turns) +
+         DescribeLastEvaluation(ledger);
 }
 
 std::string Describe(const StoreOptions& o, const StoreState& state) {
@@ -107,7 +144,8 @@ std::string Describe(const StoreOptions& o, const StoreState& state) {
                        : "  server     none runs\n";
   text += fmt::format("  devices    {}, {} eligible\n", state.devices, state.eligible);
   if (state.is_paused) text += "  paused     no round opens until `sotto job resume`\n";
-  return text + (state.job ? DescribeJob(*state.job) : "  job        none has begun\n");
+  return text +
+         (state.job ? DescribeJob(*state.job, o.lists_turns) : "  job        none has begun\n");
 }
 
 Json ToJson(const StoreOptions& o, const StoreState& state) {
@@ -129,7 +167,8 @@ Json ToJson(const StoreOptions& o, const StoreState& state) {
       {"over", IsOver(*state.job)},
       {"claims", state.job->releases.empty() ? Json::array()
                                              : ClaimsToJson(state.job->releases.back().claims)}};
-  if (!job.seals.empty()) json["job"]["turns"] = TurnsToJson(*state.job);
+  json["job"]["halt"] = HaltToJson(*state.job);
+  if (state.job->turns.participations > 0) json["job"]["turns"] = TurnsToJson(state.job->turns);
   return json;
 }
 
@@ -282,6 +321,9 @@ posix::Command StatusCommand() {
               "before a restored copy is served, after damage to a disk, and to note the head. "
               "Changes nothing"),
           JsonRow<StoreOptions>("the same"),
+          Row("turns", &StoreOptions::lists_turns,
+              "of a job of passes: list each device with its turns, those used and those left")
+              .Excludes("verify"),
           Row("watch", &StoreOptions::watches, "look again and again, until Ctrl-C")
               .Excludes("json")
               .Excludes("verify"),

@@ -36,6 +36,9 @@ void PutPrivacy(const SimulationConfig& config, const SimulationResult& result, 
   Put("epsilon_network",
       result.spent.EpsilonOf(privacy::Adversary::kNetwork, privacy::View::kReleasesAndParticipants),
       outcome);
+  Put("epsilon_watcher",
+      result.spent.EpsilonOf(privacy::Adversary::kWatcher, privacy::View::kReleasesAndParticipants),
+      outcome);
   Put("noise_multiplier", result.spent.noise_multiplier, outcome);
 }
 

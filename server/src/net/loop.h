@@ -179,6 +179,7 @@ class Server::Loop {
   void OnRoundOpened();
   void AnnounceAttempt();
   void Wait();
+  void LookWhetherToWait();
   void EndWait();
   void CloseRound();
   void OnRoundClosed();

@@ -150,7 +150,7 @@ void Server::Loop::Tick() {
   }
   ReportLacking();
   WatchFleet();
-  if (waits_ && !in_step_ && job_->CanGoOn()) EndWait();
+  if (waits_ && !in_step_) LookWhetherToWait();
   if (events_.alive) events_.alive(now());
   const bool all_told = job_->config().close_early() && to_be_told_.empty() && told_.empty();
   if (finished_ && IsPoolIdle() && (all_told || now() >= farewell_deadline_ms_)) StopLoop();
@@ -271,6 +271,17 @@ void Server::Loop::Wait() {
   events_.info(fmt::format("round {}: {}", job_->round() + 1, job_->waiting_for()));
   Tell(ServerPhase::Kind::kWaiting, job_->waiting_for());
   if (fleet_ != fleet_of_step_) EndWait();
+}
+
+// Viewers see how many devices are there by now.
+void Server::Loop::LookWhetherToWait() {
+  const std::optional<std::string> reason = job_->WaitingNow();
+  if (!reason) return;
+  if (reason->empty()) {
+    EndWait();
+  } else if (*reason != phase_.reason) {
+    Tell(ServerPhase::Kind::kWaiting, *reason);
+  }
 }
 
 // The next attempt begins now, if it can.

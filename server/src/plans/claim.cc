@@ -97,6 +97,17 @@ std::optional<double> Larger(std::optional<double> a, std::optional<double> b) {
   return a && b ? std::max(a, b) : std::nullopt;
 }
 
+// The larger epsilon at each delta; none if the deltas differ.
+std::vector<EpsilonAtDelta> Larger(std::vector<EpsilonAtDelta> a,
+                                   const std::vector<EpsilonAtDelta>& b) {
+  if (a.size() != b.size()) return {};
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].delta != b[i].delta) return {};
+    a[i].epsilon = std::max(a[i].epsilon, b[i].epsilon);
+  }
+  return a;
+}
+
 std::string Joined(const std::vector<std::string>& names) {
   std::string joined;
   for (const std::string& name : names) joined += (joined.empty() ? "" : ", ") + name;
@@ -139,7 +150,7 @@ CombinedClaim CombineClaims(const std::vector<Claim>& claims) {
     all.epsilon = std::max(all.epsilon, claim.epsilon);
     all.delta = std::max(all.delta, claim.delta);
     all.sensitivity = std::max(all.sensitivity, claim.sensitivity);
-    all.pairs.clear();
+    all.pairs = Larger(all.pairs, claim.pairs);
     all.mu = Larger(all.mu, claim.mu);
     all.attacker_right = Larger(all.attacker_right, claim.attacker_right);
     all.zero_out_epsilon = Larger(all.zero_out_epsilon, claim.zero_out_epsilon);

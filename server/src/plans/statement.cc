@@ -116,8 +116,9 @@ void AddPairs(const Plan& plan, int64_t rounds, int64_t updates,
     at_delta.delta = delta;
     Statement other = Account(at_delta, rounds, before);
     RestateUpdates(at_delta, updates, before, &other);
-    for (size_t i = 0; i < claims.size(); ++i) {
-      if (!has_mu(claims[i])) claims[i].pairs.push_back({delta, other.claims[i].epsilon});
+    for (Claim& claim : claims) {
+      const Claim* same = other.Find(claim.adversary, claim.view);
+      if (!has_mu(claim) && same != nullptr) claim.pairs.push_back({delta, same->epsilon});
     }
   }
 }

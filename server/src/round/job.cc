@@ -132,20 +132,16 @@ std::shared_ptr<Attempt> Job::CurrentAttempt() const {
   return current_;
 }
 
-void Job::Finish(const std::string& reason) {
+void Job::Finish(const std::string& reason, Halt kind) {
+  log_.HaltJob({kind, reason});
   const std::lock_guard<std::mutex> lock(mutex_);
+  gave_up_ = kind == Halt::kGaveUp;
   phase_ = Phase::kFinished;
   finish_reason_ = reason;
   current_.reset();
 }
 
-void Job::GiveUp(const std::string& reason) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    gave_up_ = true;
-  }
-  Finish(reason);
-}
+void Job::GiveUp(const std::string& reason) { Finish(reason, Halt::kGaveUp); }
 
 bool Job::OpenRound() {
   if (phase() != Phase::kIdle) throw std::logic_error("a round can only be opened between rounds");
@@ -213,6 +209,7 @@ void Job::StartAttempt() {
       waits_for_turns_ = !waiting_for_.empty();
     }
     if (!waiting_for_.empty()) {
+      log_.HaltJob({Halt::kWaiting, waiting_for_});
       const std::lock_guard<std::mutex> lock(mutex_);
       phase_ = Phase::kIdle;
       current_.reset();

@@ -74,9 +74,10 @@ class Job {
   // While it is paused a job opens no attempt. The one that is open goes on. From any thread.
   void SetPaused(bool paused);
 
-  // Whether the job waited for connected devices that have a turn left, and there are enough now:
-  // OpenRound() can open an attempt. Of kPasses only.
-  bool CanGoOn() const;
+  // Of kPasses, while the job waits for connected devices that have a turn left: waiting_for() as
+  // it is now. Empty: there are enough, OpenRound() can open an attempt. Absent: it does not wait
+  // for that.
+  std::optional<std::string> WaitingNow() const;
 
   // The turns of the job's devices; null unless the job is of kPasses.
   const TurnBook* turns() const { return turns_ ? &*turns_ : nullptr; }
@@ -165,7 +166,7 @@ class Job {
   void BeginWithInitialModel();
   void Resume(const JobState& state);
   void RequireBudget();
-  void Finish(const std::string& reason);
+  void Finish(const std::string& reason, Halt kind = Halt::kFinished);
   void GiveUp(const std::string& reason);
   void PublishModel();
   void StartAttempt();

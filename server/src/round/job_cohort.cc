@@ -89,8 +89,9 @@ std::vector<Candidate> Job::HeardOf(std::vector<Candidate> candidates) const {
   return candidates;
 }
 
-bool Job::CanGoOn() const {
-  return waits_for_turns_ && HindranceOfTurns(LargestCohort(HeardOf(DevicesWithRoom()))).empty();
+std::optional<std::string> Job::WaitingNow() const {
+  if (!waits_for_turns_) return std::nullopt;
+  return HindranceOfTurns(LargestCohort(HeardOf(DevicesWithRoom())));
 }
 
 // Why a job of kPasses waits, if so many devices of different owners with a turn left were heard;

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "base/names.h"
 #include "plans/statement.h"
 #include "round/job_config.h"
 #include "round/job_phases.h"
@@ -31,6 +33,23 @@ struct SealRecord {
   uint32_t round = 0;
   uint32_t attempt = 0;
   std::vector<int64_t> devices;  // that were asked: DeviceRegistry::NumberOf(), ascending
+};
+
+// Why a job opens no attempt now. It holds until the next attempt is committed.
+enum class Halt {
+  kWaiting,   // until the fleet changes, devices connect, or a pause ends
+  kFinished,  // of itself: a later start goes on only if something has changed
+  kGaveUp,    // a later start goes on
+};
+
+constexpr privacy::Named<Halt> kHalts[] = {
+    {Halt::kWaiting, "waiting"}, {Halt::kFinished, "finished"}, {Halt::kGaveUp, "gave-up"}};
+
+inline const char* Name(Halt kind) { return privacy::NameIn(kHalts, kind); }
+
+struct HaltRecord {
+  Halt kind = Halt::kWaiting;
+  std::string reason;  // for people: the operator's
 };
 
 // The state of a job between two rounds, from its log. A new process resumes the job in this state.
@@ -101,6 +120,8 @@ class JobLog {
   // Of kPasses, after CommitAttempt() and before the sum of the attempt is read.
   virtual void SealAttempt(const SealRecord& record) = 0;
   virtual void CommitRelease(const ReleaseRecord& record) = 0;
+  // A log that nobody reads later has no need of it.
+  virtual void HaltJob(const HaltRecord& /*record*/) {}
 
   // Receipts for devices: see receipts.h. A log that nobody can restore from a copy needs none.
   // These two methods are safe from any thread.

@@ -38,7 +38,13 @@ void SharedLog::CommitRelease(const ReleaseRecord& record) {
   if (!on_release_) return;
   const History history = store_.ReadHistory();
   const JobEntry& job = *LastJob(history);
-  on_release_(EntryOf(job.number, record, record.seeded || RestsOnSeededNoise(history, job)));
+  on_release_(EntryOf(job.number, record, record.seeded || RestsOnSeededNoise(history, job)),
+              TurnsOf(history, job));
+}
+
+void SharedLog::HaltJob(const HaltRecord& record) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  store_.HaltJob(record);
 }
 
 // These two are safe from any thread.

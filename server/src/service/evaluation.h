@@ -28,13 +28,16 @@ class SharedLog : public JobLog {
  public:
   explicit SharedLog(Store& store) : store_(store) {}
 
-  // Takes what the ledger has of each release, when it is durable, on the thread that commits it.
-  void OnRelease(std::function<void(LedgerEntry)> take) { on_release_ = std::move(take); }
+  // Takes what the ledger has of each release, and the job's turns, when it is durable, on the
+  // thread that commits it.
+  using TakeRelease = std::function<void(LedgerEntry, JobTurns)>;
+  void OnRelease(TakeRelease take) { on_release_ = std::move(take); }
 
   void BeginJob(const JobRecord& record) override;
   void CommitAttempt(const AttemptRecord& record) override;
   void SealAttempt(const SealRecord& record) override;
   void CommitRelease(const ReleaseRecord& record) override;
+  void HaltJob(const HaltRecord& record) override;
   ByteSpan ReceiptOf(uint32_t round, uint32_t attempt) override;
   void CheckReceipt(ByteSpan receipt) override;
 
@@ -51,7 +54,7 @@ class SharedLog : public JobLog {
  private:
   Store& store_;
   std::mutex mutex_;
-  std::function<void(LedgerEntry)> on_release_;
+  TakeRelease on_release_;
 };
 
 // The evaluations of one job in one process. Everything that it is given must outlive it. All calls

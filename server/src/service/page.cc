@@ -12,6 +12,7 @@
 #include "base/json_text.h"
 #include "service/job_start.h"
 #include "views/overview.h"
+#include "views/turns_output.h"
 
 namespace sotto::server {
 namespace {
@@ -157,7 +158,12 @@ HttpReply ServePage::AnswerOperator(const HttpRequest& request) {
   return TextReply(404, "there is no such page\n");
 }
 
-void ServePage::Begin(const Json& overview, bool seeded) {
+void ServePage::KeepTurns(const JobTurns& turns) {
+  for (const DeviceTurns& device : turns.devices) turns_[device.id] = device;
+}
+
+void ServePage::Begin(const Json& overview, bool seeded, const JobTurns& turns) {
+  KeepTurns(turns);
   overview_.Begin(overview, seeded);
   overview_.OnDevices(DeviceCounts());
 }
@@ -167,14 +173,19 @@ void ServePage::Publish(const std::string& event) {
 }
 
 void ServePage::OnOutcome(const RoundOutcome& outcome, const std::optional<LedgerEntry>& release,
-                          const DeviceRegistry& devices) {
+                          const JobTurns& turns, const DeviceRegistry& devices) {
   for (const uint32_t device : outcome.reporters) {
     if (!outcome.released) break;
     Presence& presence = seen_[devices[device].id];
     ++presence.reports;
     presence.last_reported = outcome.round + 1;
   }
-  Publish(overview_.OnOutcome(outcome, release));
+  KeepTurns(turns);
+  Publish(overview_.OnOutcome(outcome, release, turns));
+}
+
+void ServePage::OnClaims(uint32_t round, const std::vector<privacy::Claim>& claims) {
+  Publish(overview_.OnClaims(round, claims));
 }
 
 void ServePage::OnPhase(const ServerPhase& phase, bool is_paused, bool gave_up) {
@@ -217,6 +228,9 @@ Json ServePage::DeviceList() const {
          {"reports", presence.reports},
          {"last_reported", presence.reports == 0 ? Json(nullptr) : Json(presence.last_reported)},
          {"seeded", device.seeded}});
+    if (const auto turns = turns_.find(device.id); turns != turns_.end()) {
+      list.back().update(TurnsToJson(turns->second));
+    }
   }
   return {{"devices", list}};
 }

@@ -6,7 +6,7 @@
 //   /api/overview the overview, JSON (overview.h)
 //   /api/events   what happens, server-sent events (live_overview.h)
 //   /api/devices  the devices by name, when they were last seen and how often they reported in this
-//                 start of the server: the operator asked for it
+//                 start of the server, and their turns: the operator asked for it
 //   /metrics      the text format of Prometheus
 //   /healthz      "ok": the event loop lives
 // All but the page's own files, /login and /healthz want the token or its cookie (page_access.h).
@@ -57,10 +57,13 @@ class ServePage {
   LoopGuest Guest();
 
   // See LiveOverview.
-  void Begin(const nlohmann::ordered_json& overview, bool seeded);
+  //   turns  of the job that runs
+  void Begin(const nlohmann::ordered_json& overview, bool seeded, const JobTurns& turns);
   //   devices  the registry of the outcome's indices
+  //   turns    of the job's devices, if the outcome is a release
   void OnOutcome(const RoundOutcome& outcome, const std::optional<LedgerEntry>& release,
-                 const DeviceRegistry& devices);
+                 const JobTurns& turns, const DeviceRegistry& devices);
+  void OnClaims(uint32_t round, const std::vector<privacy::Claim>& claims);
   void OnPhase(const ServerPhase& phase, bool is_paused, bool gave_up);
   void OnEvaluation(uint32_t round, const std::string& data, const Evaluation& evaluation);
   void OnLog(const std::string& line);
@@ -84,6 +87,7 @@ class ServePage {
   HttpReply Answer(const HttpRequest& request);
   HttpReply AnswerOperator(const HttpRequest& request);
   HttpReply LogIn(const HttpRequest& request);
+  void KeepTurns(const JobTurns& turns);
   nlohmann::ordered_json DeviceCounts() const;
   nlohmann::ordered_json DeviceList() const;
   void Publish(const std::string& event);
@@ -91,6 +95,7 @@ class ServePage {
   const PageSources sources_;
   LiveOverview overview_;
   std::unordered_map<std::string, Presence> seen_;
+  std::unordered_map<std::string, DeviceTurns> turns_;  // of a job of passes, by the device's name
   size_t connected_ = 0;
   double last_seen_ = 0;
   uint64_t next_figures_ms_ = 0;

@@ -25,6 +25,7 @@
 #include "views/ledger_output.h"
 #include "views/output_file.h"
 #include "views/round_output.h"
+#include "views/turns_output.h"
 
 namespace sotto::server {
 namespace {
@@ -138,11 +139,11 @@ nlohmann::ordered_json RoundsToJson(const JobLedger& ledger, const OperatorRepor
 // The whole statement and all rounds.
 //   ledger  of the job
 //   seeded  some noise on which the claims rest follows from a seed that somebody may know
+//   claims  of the job, as it ended
 nlohmann::ordered_json ResultsToJson(const ServeRequest& o, const InputDigests& inputs,
                                      const JobLedger& ledger, const ServeEnd& end, bool seeded,
-                                     Job& job) {
+                                     Job& job, const std::vector<privacy::Claim>& claims) {
   const JobConfig& config = job.config();
-  const privacy::Statement spent = job.Spent();
   nlohmann::ordered_json json = {{"sotto_version", kVersion},
                                  {"audience", Name(Audience::kOperator)},
                                  {"store", o.store},
@@ -159,13 +160,13 @@ nlohmann::ordered_json ResultsToJson(const ServeRequest& o, const InputDigests& 
                                  {"job", SpecificationToJson(o, config)},
                                  {"inputs", InputsToJson(inputs)},
                                  {"build", BuildText()},
-                                 {"claims", ClaimsToJson(spent.claims)},
+                                 {"claims", ClaimsToJson(claims)},
                                  {"private", config.codec->certified && !seeded},
                                  {"seeded", seeded},
                                  {"seed", o.seed ? nlohmann::ordered_json(*o.seed) : nullptr},
                                  {"epsilon_budget", FigureToJson(config.epsilon_budget)},
                                  {"parameters_sha256", ParametersDigest(job.parameters())}};
-  if (config.codec->accounted) AddFigure(FigureOf(spent.claims, seeded), json);
+  if (config.codec->accounted) AddFigure(FigureOf(claims, seeded), json);
   return json;
 }
 
@@ -285,12 +286,15 @@ void WriteResults(const ServeRequest& o, const InputDigests& inputs, const Serve
   const JobLedger ledger = std::move(ReadLedger(store).back());
   const History history = store.ReadHistory();
   const bool seeded = o.seed.has_value() || RestsOnSeededNoise(history, *LastJob(history));
-  nlohmann::ordered_json results = ResultsToJson(o, inputs, ledger, end, seeded, job);
+  std::vector<privacy::Claim> claims = job.Spent().claims;
+  if (!claims.empty()) AddPairs(history, *LastJob(history), &claims);
+  nlohmann::ordered_json results = ResultsToJson(o, inputs, ledger, end, seeded, job, claims);
   results["rounds"] = RoundsToJson(ledger, report);
   results["evaluations"] = EvaluationsToJson(ledger);
   nlohmann::ordered_json operators = report.ToJson();
   evaluations.AddTo(job, &operators);
   operators["network"] = NetworkToJson(network);
+  if (ledger.turns.participations > 0) operators["turns"] = TurnsToJson(ledger.turns);
   results["operator"] = operators;
   WriteModel(ModelOutput(o), job.parameters());
   const std::vector<float> average = job.Average();

@@ -18,6 +18,7 @@
 #include "sotto/posix/service.h"
 #include "store/history.h"
 #include "store/open_store.h"
+#include "views/before_start.h"
 #include "views/claims_output.h"
 #include "views/overview.h"
 #include "views/training_warnings.h"
@@ -126,13 +127,16 @@ ServerEvents ServeSession::Events() {
 
 void ServeSession::OnOutcome(const RoundOutcome& outcome) {
   std::optional<LedgerEntry> release;
+  JobTurns turns;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     release = std::exchange(unpublished_, std::nullopt);
+    turns = std::exchange(turns_, JobTurns());
   }
   report_.Add(outcome);
   monitor_.OnOutcome(outcome);
-  if (page_) page_->OnOutcome(outcome, release, *fleet_.devices());
+  if (page_) page_->OnOutcome(outcome, release, turns, *fleet_.devices());
+  if (page_ && release) FindPairs(outcome.round, release->claims);
   posix::TellStatus(fmt::format("job of {}: {} of {} released", config_.model->name,
                                 outcome.round + (outcome.released ? 1 : 0),
                                 Counted(config_.plan.rounds, "round")));
@@ -144,6 +148,24 @@ void ServeSession::OnOutcome(const RoundOutcome& outcome) {
   if (outcome.released) evaluations_->OnRelease(server_, *job_, outcome.round);
 }
 
+// The claims' epsilons at other deltas take two accounts, which no publication waits for.
+void ServeSession::FindPairs(uint32_t round, std::vector<privacy::Claim> claims) {
+  const auto has_mu = [](const privacy::Claim& claim) { return claim.mu.has_value(); };
+  if (finds_pairs_ || std::all_of(claims.begin(), claims.end(), has_mu)) return;
+  finds_pairs_ = true;
+  const auto found = std::make_shared<std::vector<privacy::Claim>>(std::move(claims));
+  server_.RunInPool({[this, found](const std::atomic<bool>& must_stop) {
+                       if (must_stop) return;
+                       History history;
+                       shared_.With([&](Store& store) { history = store.ReadHistory(); });
+                       AddPairs(history, *LastJob(history), found.get());
+                     },
+                     [this, round, found] {
+                       finds_pairs_ = false;
+                       page_->OnClaims(round, *found);
+                     }});
+}
+
 void ServeSession::Warn(const std::string& line) {
   log_.Write(line);
   report_.Warn(line);
@@ -153,13 +175,26 @@ void ServeSession::Warn(const std::string& line) {
 // Its viewers see the job from now on; what they ask waits for the event loop.
 void ServeSession::BeginPage() {
   const History history = store_->ReadHistory();
-  page_->Begin(OverviewOfStore(*store_, Audience::kOperator),
-               RestsOnSeededNoise(history, *LastJob(history)));
+  const JobEntry& job = *LastJob(history);
+  page_->Begin(OverviewOfStore(*store_, Audience::kOperator), RestsOnSeededNoise(history, job),
+               TurnsOf(history, job));
   log_.Write(fmt::format("page: {} for the operator; it asks for the token in {}", page_->address(),
                          PageTokenFile(request_)));
 }
 
-void ServeSession::LogStart() const {
+// Once all rounds are released. Of a job that goes on, its fleets enter, so it has no epsilon at
+// other deltas.
+privacy::Statement ServeSession::PlannedStatement() {
+  const auto rounds = static_cast<uint32_t>(config_.plan.rounds);
+  privacy::Statement planned = job_->SpentAfter(rounds, std::max(job_->attempts(), rounds));
+  if (resumed_ == nullptr && !planned.claims.empty()) {
+    privacy::AddPairs(config_.plan, rounds, rounds, config_.spent_before, &planned);
+  }
+  return planned;
+}
+
+//   planned  as PlannedStatement() has it
+void ServeSession::LogStart(const privacy::Statement& planned) const {
   log_.Write(fmt::format("listening on {} port {}: {}, model {}, {} of {} released", options_.host,
                          server_.port(), Counted(devices_->eligible(), "device"),
                          config_.model->name, job_->round(),
@@ -171,11 +206,8 @@ void ServeSession::LogStart() const {
   log_.Write(
       "this log is the operator's: its counts and times tell who took part; what may be shown: "
       "sotto account ledger --published");
-  if (const std::string passes = PassesNotice(config_); !passes.empty()) log_.Write(passes);
-  if (config_.codec->accounted) {
-    const std::string owners =
-        DescribeOwners(config_.plan, config_.spent_before, OwnersOf(history_));
-    if (!owners.empty()) log_.Write(owners);
+  for (const std::string& line : DescribeBeforeStart(config_, planned, OwnersOf(history_))) {
+    log_.Write(line);
   }
   LogEarlierJobs(config_, log_);
   if (!config_.codec->certified)
@@ -206,9 +238,10 @@ void ServeSession::WarnOfStart() {
 
 void ServeSession::Run() {
   if (page_) {
-    shared_.OnRelease([this](LedgerEntry entry) {
+    shared_.OnRelease([this](LedgerEntry entry, JobTurns turns) {
       const std::lock_guard<std::mutex> lock(mutex_);
       unpublished_ = std::move(entry);
+      turns_ = std::move(turns);
     });
   }
   job_.emplace(config_, *devices_, shared_,
@@ -227,7 +260,7 @@ void ServeSession::Run() {
   job_->SetPaused(fleet_.is_paused());
   monitor_.SetJob(static_cast<uint64_t>(config_.plan.rounds), job_->round(), config_.epsilon_budget,
                   job_->round() == 0 ? std::vector<privacy::Claim>() : job_->Spent().claims);
-  LogStart();
+  LogStart(PlannedStatement());
   WarnOfStart();
   if (page_) BeginPage();
   WritePortFile(request_, server_.port());

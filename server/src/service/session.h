@@ -44,9 +44,11 @@ class ServeSession {
   ServerEvents Events();
   PageSources Sources();
   void OnOutcome(const RoundOutcome& outcome);
+  void FindPairs(uint32_t round, std::vector<privacy::Claim> claims);
   void Warn(const std::string& line);
   void BeginPage();
-  void LogStart() const;
+  privacy::Statement PlannedStatement();
+  void LogStart(const privacy::Statement& planned) const;
   void WarnOfStart();
   void EvaluateEnd();
   void Finish(bool is_finished);
@@ -70,8 +72,10 @@ class ServeSession {
   Server server_;
   std::optional<Job> job_;
   std::optional<ServedEvaluations> evaluations_;
-  std::mutex mutex_;                        // guards the next member
-  std::optional<LedgerEntry> unpublished_;  // of the last release, until its publication
+  bool finds_pairs_ = false;  // in the pool
+  std::mutex mutex_;  // guards the members below: of the last release, until its publication
+  std::optional<LedgerEntry> unpublished_;
+  JobTurns turns_;
 };
 
 }  // namespace sotto::server

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
+#include "round/turn_book.h"
 #include "spec/configuration.h"
 
 namespace sotto::server {
@@ -88,16 +89,31 @@ std::vector<privacy::SpentRounds> SpentBy(const History& history, const JobEntry
   return PhasesOf(history.store, job).Split(plan, std::max(job.released, sealed), job.attempts);
 }
 
-std::map<int64_t, int64_t> DevicesByTurns(const JobEntry& job) {
-  std::map<int64_t, int64_t> devices;
-  if (job.seals.empty()) return devices;
-  std::map<int64_t, int64_t> turns;
-  for (const int64_t device : job.devices) turns[device] = 0;
-  for (const SealRecord& seal : job.seals) {
-    for (const int64_t device : seal.devices) ++turns[device];
+JobTurns TurnsOf(const History& history, const JobEntry& job) {
+  privacy::Plan plan = PlanOf(history, job);
+  if (plan.sampling != privacy::Sampling::kPasses) return {};
+  plan.rounds = PlanNow(history.store, job).rounds;
+  TurnBook book(PhasesOf(history.store, job).Limited(plan));
+  for (const SealRecord& seal : job.seals) book.Seal(seal);
+  const privacy::Turns next = book.TurnIn(job.released);
+  JobTurns all = {plan.participations, plan.cohort, {}};
+  for (const DeviceRecord& device : history.devices) {
+    if (!std::binary_search(job.devices.begin(), job.devices.end(), device.number)) continue;
+    DeviceTurns turns;
+    turns.id = device.id;
+    turns.used = book.UsedBy(device.number).count;
+    turns.last_round = book.LastRoundOf(device.number);
+    turns.is_revoked = device.revoked.has_value();
+    const bool has_room = !turns.is_revoked && book.HasRoom(device.number, next);
+    turns.left = has_room ? book.limit().count - turns.used : 0;
+    all.devices.push_back(std::move(turns));
   }
-  for (const auto& [device, count] : turns) ++devices[count];
-  return devices;
+  return all;
+}
+
+std::optional<HaltEntry> HaltOf(const History& history, const JobEntry& job) {
+  if (!job.halt || job.halt->attempts != job.attempts) return std::nullopt;
+  return job.halt->rounds == PlanNow(history.store, job).rounds ? job.halt : std::nullopt;
 }
 
 privacy::Owners OwnersOf(const History& history) {

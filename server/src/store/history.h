@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -38,9 +37,12 @@ JobPhases PhasesOf(const std::string& store, const JobEntry& job);
 // What the job has spent, phase by phase. Throws as PlanOf().
 std::vector<privacy::SpentRounds> SpentBy(const History& history, const JobEntry& job);
 
-// How many of the job's devices were charged for so many turns of it, 0 included. Empty for a job
-// that is not of passes and for one that has sealed nothing.
-std::map<int64_t, int64_t> DevicesByTurns(const JobEntry& job);
+// The turns of the job's devices; none for a job that is not of passes. Throws as PlanOf().
+JobTurns TurnsOf(const History& history, const JobEntry& job);
+
+// Why the job opens no attempt, if it has opened none since; absent: it was not halted, or something
+// has changed. Throws as PlanOf().
+std::optional<HaltEntry> HaltOf(const History& history, const JobEntry& job);
 
 // The owners of the store's devices, and whether two devices of one owner have shared a cohort:
 // found in the turns of a job of passes, and assumed of every other job that released something.

@@ -105,11 +105,11 @@ ClaimForAll CombineKind(const privacy::ClaimKind& kind, const std::vector<JobLed
 }
 
 // What the jobs before `job` have spent on its devices.
-std::vector<privacy::SpentRounds> SpentByJobsBefore(const History& history,
-                                                    const JobLedger& ledger) {
+std::vector<privacy::SpentRounds> SpentByJobsBefore(const History& history, const JobEntry& job) {
   std::vector<privacy::SpentRounds> spent;
+  const std::vector<int64_t> before = JobsBefore(history, job);
   for (const JobEntry& other : history.jobs) {
-    if (!ComposesWith(ledger, other.number)) continue;
+    if (std::find(before.begin(), before.end(), other.number) == before.end()) continue;
     for (const privacy::SpentRounds& phase : SpentBy(history, other)) spent.push_back(phase);
   }
   return spent;
@@ -123,7 +123,7 @@ std::vector<privacy::Claim> ClaimsAfterAttempts(const History& history, const Jo
       plan.Trust() != privacy::TrustMode::kPrivateNoise) {
     return {};
   }
-  std::vector<privacy::SpentRounds> before = SpentByJobsBefore(history, ledger);
+  std::vector<privacy::SpentRounds> before = SpentByJobsBefore(history, ledger.job);
   std::vector<privacy::SpentRounds> phases = SpentBy(history, ledger.job);
   const privacy::SpentRounds last = phases.back();
   phases.pop_back();
@@ -160,6 +160,27 @@ LedgerEntry EntryOf(int64_t job, const ReleaseRecord& record, bool seeded) {
   return entry;
 }
 
+void AddPairs(const History& history, const JobEntry& job, std::vector<privacy::Claim>* claims) {
+  std::vector<privacy::SpentRounds> before = SpentByJobsBefore(history, job);
+  std::vector<privacy::SpentRounds> phases = SpentBy(history, job);
+  if (phases.empty() || !(phases.back().plan.noise_sigma > 0)) return;
+  privacy::SpentRounds last = std::move(phases.back());
+  phases.pop_back();
+  before.insert(before.end(), phases.begin(), phases.end());
+  last.plan.rounds = std::max(last.plan.rounds, last.rounds);
+  privacy::Statement statement;
+  statement.claims = std::move(*claims);
+  privacy::AddPairs(last.plan, last.rounds, last.updates, before, &statement);
+  *claims = std::move(statement.claims);
+}
+
+void AddPairs(Store& store, std::vector<JobLedger>* jobs) {
+  const History history = store.ReadHistory();
+  for (JobLedger& ledger : *jobs) {
+    if (!ledger.releases.empty()) AddPairs(history, ledger.job, &ledger.releases.back().claims);
+  }
+}
+
 // Reads the releases first. Then the history contains the job of each release, even if another
 // process writes meanwhile.
 std::vector<JobLedger> ReadLedger(Store& store) {
@@ -176,6 +197,8 @@ std::vector<JobLedger> ReadLedger(Store& store) {
     ledger.epsilon_budget = now.epsilon_budget;
     ledger.trust_mode = plan.Trust();
     ledger.before = JobsBefore(history, job);
+    ledger.halt = HaltOf(history, job);
+    ledger.turns = TurnsOf(history, job);
     std::copy_if(releases.begin(), releases.end(), std::back_inserter(ledger.releases),
                  [&](const LedgerEntry& entry) { return entry.job == job.number; });
     std::copy_if(evaluations.begin(), evaluations.end(), std::back_inserter(ledger.evaluations),

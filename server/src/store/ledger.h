@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "plans/claim.h"
@@ -30,12 +31,22 @@ struct JobLedger {
   // and if the job makes no claim against the server.
   std::vector<privacy::Claim> after_attempts;
   std::vector<StoredEvaluation> evaluations;  // of its releases, by round
+  std::optional<HaltEntry> halt;              // why it opens no attempt
+  JobTurns turns;
 };
 
 // The entry that a ledger has of this release.
 //   job     its number
 //   seeded  what its figures rest on derives from a seed: RestsOnSeededNoise()
 LedgerEntry EntryOf(int64_t job, const ReleaseRecord& record, bool seeded);
+
+// Gives the claims of a job their epsilons at other deltas (Claim::pairs). It takes two accounts of
+// the job, so call it where claims are shown.
+//   claims  after the job's last release
+void AddPairs(const History& history, const JobEntry& job, std::vector<privacy::Claim>* claims);
+
+// The same for the last release of each job. Throws as the store does.
+void AddPairs(Store& store, std::vector<JobLedger>* jobs);
 
 // The jobs of a store in the order of their numbers. Throws as the store does.
 std::vector<JobLedger> ReadLedger(Store& store);

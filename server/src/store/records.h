@@ -47,6 +47,39 @@ struct JobExtension {
   double epsilon_budget = 0.0;  // +infinity: none
 };
 
+// Why a job opened no attempt at that time.
+struct HaltEntry {
+  int64_t number = 0;    // of the job's halts, from 1
+  int64_t attempts = 0;  // committed by then
+  int64_t rounds = 0;    // planned then
+  Halt kind = Halt::kWaiting;
+  std::string reason;  // for people: the operator's
+  int64_t since = 0;   // seconds since 1970
+
+  bool SaysTheSameAs(const HaltEntry& other) const {
+    return attempts == other.attempts && rounds == other.rounds && kind == other.kind &&
+           reason == other.reason;
+  }
+};
+
+// The turns of one device in a job of kPasses. For the operator.
+struct DeviceTurns {
+  std::string id;
+  int64_t used = 0;
+  int64_t left = 0;              // of the job's limit; 0 of a device that is revoked
+  int64_t last_round = kNoTurn;  // of the last one, from 0
+  bool is_revoked = false;
+
+  static constexpr int64_t kNoTurn = -1;
+};
+
+// The turns of a job's devices.
+struct JobTurns {
+  int64_t participations = 0;        // K of a job of passes; 0: it is not of passes
+  int64_t cohort = 0;                // that a round needs
+  std::vector<DeviceTurns> devices;  // in the order of the registry, those without a turn too
+};
+
 // A job and its progress.
 struct JobEntry {
   int64_t number = 0;  // from 1, in the order in which the jobs began
@@ -59,6 +92,7 @@ struct JobEntry {
   std::vector<FleetEntry> fleets;      // changes, in their order
   std::vector<JobExtension> extensions;  // in their order
   std::vector<SealRecord> seals;         // of kPasses: all its turns, by round and attempt
+  std::optional<HaltEntry> halt;         // the last one, which may be over
   int64_t released = 0;                  // rounds
   int64_t attempts = 0;                  // committed in all rounds
   int64_t next_attempt = 0;              // at the next round: above every committed one

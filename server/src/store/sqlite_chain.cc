@@ -121,6 +121,12 @@ constexpr Kind kKinds[] = {
        return fmt::format("the seal of attempt {} at round {} of job {}", keys[2] + 1, keys[1] + 1,
                           keys[0]);
      }},
+    {"halt",
+     2,
+     {{"halts",
+       "SELECT job, number, attempts, rounds, kind, reason, since FROM halts "
+       "WHERE job = ? AND number = ?"}},
+     [](const int64_t* keys) { return fmt::format("halt {} of job {}", keys[1], keys[0]); }},
     {"release",
      2,
      {{"releases",

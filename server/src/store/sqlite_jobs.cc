@@ -57,6 +57,22 @@ std::vector<SealRecord> SqliteJobs::SealsOf(int64_t job) {
   return seals;
 }
 
+// The last one.
+std::optional<HaltEntry> SqliteJobs::HaltOf(int64_t job) {
+  Statement row(database_,
+                "SELECT number, attempts, rounds, kind, reason, since FROM halts WHERE job = ? "
+                "ORDER BY number DESC LIMIT 1");
+  if (!row.Bind(job).Step()) return std::nullopt;
+  HaltEntry halt;
+  halt.number = row.Integer(0);
+  halt.attempts = row.Integer(1);
+  halt.rounds = row.Integer(2);
+  halt.kind = privacy::ValueIn(kHalts, "kind of halt", row.Text(3));
+  halt.reason = row.Text(4);
+  halt.since = row.Integer(5);
+  return halt;
+}
+
 // The number of a job's releases is its next round.
 std::vector<JobEntry> SqliteJobs::Read() {
   std::vector<JobEntry> jobs;
@@ -86,6 +102,7 @@ std::vector<JobEntry> SqliteJobs::Read() {
     job.fleets = FleetsOf(job.number);
     job.extensions = ExtensionsOf(job.number);
     job.seals = SealsOf(job.number);
+    job.halt = HaltOf(job.number);
     jobs.push_back(std::move(job));
   }
   return jobs;
@@ -159,6 +176,29 @@ void SqliteJobs::Seal(int64_t job, const SealRecord& record) {
         {{"job", job}, {"round", record.round}, {"attempt", record.attempt}, {"device", device}});
   }
   Chain(database_).Append({"seal", {job, record.round, record.attempt}});
+}
+
+void SqliteJobs::AddHalt(int64_t job, const HaltRecord& record) {
+  Statement now(
+      database_,
+      "SELECT (SELECT count(*) FROM attempts WHERE job = number), "
+      "coalesce((SELECT rounds FROM extensions WHERE job = j.number ORDER BY number DESC "
+      "LIMIT 1), json_extract(configuration, '$.rounds')) FROM jobs AS j WHERE number = ?");
+  now.Bind(job).Step();
+  const std::optional<HaltEntry> last = HaltOf(job);
+  const HaltEntry halt = {
+      last ? last->number + 1 : 1, now.Integer(0), now.Integer(1), record.kind, record.reason,
+      SecondsSince1970()};
+  if (last && last->SaysTheSameAs(halt)) return;
+  Insert(database_, "halts",
+         {{"job", job},
+          {"number", halt.number},
+          {"attempts", halt.attempts},
+          {"rounds", halt.rounds},
+          {"kind", Name(halt.kind)},
+          {"reason", halt.reason},
+          {"since", halt.since}});
+  Chain(database_).Append({"halt", {job, halt.number}});
 }
 
 }  // namespace sotto::server

@@ -1,5 +1,5 @@
 // The jobs of a SQLite store and who takes part in them: the tables `jobs`, `job_devices`,
-// `fleets`, `extensions` and `turns`. Part of sotto::server/store.
+// `fleets`, `extensions`, `turns` and `halts`. Part of sotto::server/store.
 //
 // What writes runs in the caller's transaction and appends its record to the chain.
 //
@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "round/job_log.h"
@@ -39,11 +40,16 @@ class SqliteJobs {
   // Records that the attempt's devices are charged.
   void Seal(int64_t job, const SealRecord& record);
 
+  // Records why the job opens no attempt now, unless its last record says the same of the same
+  // attempts.
+  void AddHalt(int64_t job, const HaltRecord& record);
+
  private:
   std::vector<int64_t> DevicesOf(int64_t job, int64_t most_start);
   std::vector<FleetEntry> FleetsOf(int64_t job);
   std::vector<JobExtension> ExtensionsOf(int64_t job);
   std::vector<SealRecord> SealsOf(int64_t job);
+  std::optional<HaltEntry> HaltOf(int64_t job);
 
   Database& database_;
 };

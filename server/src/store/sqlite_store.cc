@@ -286,6 +286,12 @@ void SqliteStore::SealAttempt(const SealRecord& record) {
   commit.Finish();
 }
 
+void SqliteStore::HaltJob(const HaltRecord& record) {
+  Commit commit(*this);
+  jobs_.AddHalt(job_, record);
+  commit.Finish();
+}
+
 void SqliteStore::CommitRelease(const ReleaseRecord& record) {
   Commit commit(*this);
   AddRelease(record);

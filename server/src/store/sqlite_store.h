@@ -87,6 +87,7 @@ class SqliteStore final : public Store {
   void BeginJob(const JobRecord& record) override;
   void CommitAttempt(const AttemptRecord& record) override;
   void SealAttempt(const SealRecord& record) override;
+  void HaltJob(const HaltRecord& record) override;
   void CommitRelease(const ReleaseRecord& record) override;
   void CommitEvaluation(uint32_t round, const EvaluatedData& data,
                         const Evaluation& evaluation) override;

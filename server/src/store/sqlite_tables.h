@@ -197,6 +197,16 @@ CREATE TABLE extensions (
   extended INTEGER NOT NULL,
   PRIMARY KEY (job, number)
 ) STRICT;
+CREATE TABLE halts (  -- why a job opened no attempt
+  job INTEGER NOT NULL REFERENCES jobs (number),
+  number INTEGER NOT NULL,    -- of the job's halts, from 1
+  attempts INTEGER NOT NULL,  -- of the job by then; it holds while there is no other one
+  rounds INTEGER NOT NULL,    -- planned then
+  kind TEXT NOT NULL,         -- waiting, finished, gave-up
+  reason TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  PRIMARY KEY (job, number)
+) STRICT;
 CREATE TABLE pauses (
   number INTEGER PRIMARY KEY,  -- from 1; the last one holds
   paused INTEGER NOT NULL CHECK (paused IN (0, 1)),

@@ -1,7 +1,9 @@
 #include "views/claims_output.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -40,6 +42,20 @@ Json ToJson(const privacy::Claim& claim) {
   return json;
 }
 
+// "74.4 %", rounded up.
+std::string RightText(double right) {
+  return fmt::format("{} %", privacy::EpsilonText(std::min(100 * right, 100.0), 1));
+}
+
+// See Beside::kStrength; empty if the claim holds none of it.
+std::string BesideEpsilon(const privacy::Claim& claim, int decimals) {
+  std::vector<std::string> parts;
+  if (claim.attacker_right) parts.push_back("attacker right " + RightText(*claim.attacker_right));
+  if (claim.mu) parts.push_back("mu " + privacy::EpsilonText(*claim.mu, decimals));
+  if (!claim.pairs.empty()) parts.push_back(DescribePairs(claim, decimals));
+  return parts.empty() ? "" : fmt::format(": {}", fmt::join(parts, ", "));
+}
+
 std::string Against(const privacy::Claim& claim) {
   const privacy::ClaimKind* kind = privacy::FindKind(claim.adversary, claim.view);
   if (kind != nullptr) return kind->against;
@@ -75,8 +91,8 @@ std::string DescribeStrength(const privacy::Claim& claim, int decimals) {
   if (claim.attacker_right) {
     const std::string mu =
         claim.mu ? fmt::format(" (mu {})", privacy::EpsilonText(*claim.mu, decimals)) : "";
-    parts.push_back(fmt::format("the best attacker is right at most {} % of the time{}",
-                                privacy::EpsilonText(100 * *claim.attacker_right, 1), mu));
+    parts.push_back(fmt::format("the best attacker is right at most {} of the time{}",
+                                RightText(*claim.attacker_right), mu));
   }
   if (claim.zero_out_epsilon) {
     parts.push_back(fmt::format(
@@ -122,8 +138,16 @@ std::string DescribePairs(const privacy::Claim& claim, int decimals) {
   return text;
 }
 
+std::vector<std::string> DescribeHowStrong(const privacy::Claim& claim, int decimals) {
+  std::vector<std::string> lines;
+  for (const std::string& line :
+       {DescribeStrength(claim, decimals), DescribePairs(claim, decimals)})
+    if (!line.empty()) lines.push_back(line);
+  return lines;
+}
+
 std::vector<std::string> DescribeOtherClaims(const std::vector<privacy::Claim>& claims,
-                                             int decimals) {
+                                             int decimals, Beside beside) {
   std::vector<std::string> lines;
   for (size_t i = 1; i < claims.size(); ++i) {
     const privacy::Claim& claim = claims[i];
@@ -134,6 +158,7 @@ std::vector<std::string> DescribeOtherClaims(const std::vector<privacy::Claim>& 
     if (claim.adjacency != claims.front().adjacency) {
       line += fmt::format(" under {} adjacency", privacy::Name(claim.adjacency));
     }
+    if (beside == Beside::kStrength) line += BesideEpsilon(claim, decimals);
     lines.push_back(line);
   }
   return lines;

@@ -6,7 +6,6 @@
 
 #include "base/counted.h"
 #include "plans/claim_kinds.h"
-#include "store/history.h"
 #include "views/claims_output.h"
 #include "views/figures.h"
 #include "views/round_output.h"
@@ -68,21 +67,11 @@ Json ReleaseToJson(const LedgerEntry& entry, Audience audience) {
   return json;
 }
 
-std::string DescribeTurns(const JobLedger& ledger) {
-  std::string text;
-  for (const auto& [turns, devices] : DevicesByTurns(ledger.job)) {
-    text += fmt::format("{}{} for {}", text.empty() ? "" : ", ", turns, Counted(devices, "device"));
-  }
-  if (text.empty() || ledger.releases.empty()) return text;
-  return text + fmt::format("; at most {} for each", ledger.releases.back().plan.participations);
-}
-
-Json TurnsToJson(const JobLedger& ledger) {
-  Json json = Json::array();
-  for (const auto& [turns, devices] : DevicesByTurns(ledger.job)) {
-    json.push_back({{"turns", turns}, {"devices", devices}});
-  }
-  return json;
+Json HaltToJson(const JobLedger& ledger) {
+  if (!ledger.halt) return nullptr;
+  return {{"kind", Name(ledger.halt->kind)},
+          {"reason", ledger.halt->reason},
+          {"since", ledger.halt->since}};
 }
 
 Json EvaluationsToJson(const JobLedger& ledger) {

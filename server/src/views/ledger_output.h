@@ -33,10 +33,9 @@ void AddFigure(const Figure& figure, nlohmann::ordered_json& json);
 // A release with its figure and its claims.
 nlohmann::ordered_json ReleaseToJson(const LedgerEntry& entry, Audience audience);
 
-// How many devices of a job of passes were charged for how many turns, for its operator:
-// "0 for 4 devices, 1 for 8 devices; at most 2 for each". Empty and an empty array for other jobs.
-std::string DescribeTurns(const JobLedger& ledger);
-nlohmann::ordered_json TurnsToJson(const JobLedger& ledger);
+// Why the job opens no attempt: {"kind", "reason", "since"}; null: it was not halted, or something
+// has changed. For the operator: it may count devices.
+nlohmann::ordered_json HaltToJson(const JobLedger& ledger);
 
 // Evaluations on the operator's test set, by round; see EvaluationToJson().
 nlohmann::ordered_json EvaluationsToJson(const JobLedger& ledger);

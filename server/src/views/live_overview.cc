@@ -86,6 +86,7 @@ void LiveOverview::Begin(const Json& overview, bool seeded) {
     evaluations_.push_back(ForgivingJsonText(evaluation));
   job.erase("rounds");
   job.erase("evaluations");
+  if (job["turns"].is_object()) job["turns"].erase("devices");
   job["state"] = "running";
   job["reason"] = "";
   job["seeded"] = seeded;
@@ -126,7 +127,8 @@ std::string LiveOverview::SpectrumEvent(const RoundOutcome& outcome) {
 }
 
 std::string LiveOverview::OnOutcome(const RoundOutcome& outcome,
-                                    const std::optional<LedgerEntry>& release) {
+                                    const std::optional<LedgerEntry>& release,
+                                    const JobTurns& turns) {
   Json& job = parts_->job;
   if (job.is_null() || !release) return "";
   const Json round = OverviewOfRound(*release, Audience::kOperator, &outcome);
@@ -135,12 +137,22 @@ std::string LiveOverview::OnOutcome(const RoundOutcome& outcome,
   job["attempts"] = release->attempts;
   job["rounds_released"] = release->round + 1;
   job["seeded"] = release->seeded;
+  job["turns"] = OverviewOfTurns(turns);
+  if (job["turns"].is_object()) job["turns"].erase("devices");
   const std::string event = Event("round", {{"job", job["job"]},
                                             {"round", round},
                                             {"claims", job["claims"]},
+                                            {"turns", job["turns"]},
                                             {"attempts", job["attempts"]},
                                             {"rounds_released", job["rounds_released"]}});
   return outcome.figures ? event + SpectrumEvent(outcome) : event;
+}
+
+std::string LiveOverview::OnClaims(uint32_t round, const std::vector<privacy::Claim>& claims) {
+  Json& job = parts_->job;
+  if (job.is_null() || job["rounds_released"] != round + 1) return "";
+  job["claims"] = OverviewOfClaims(claims);
+  return Event("claims", {{"job", job["job"]}, {"claims", job["claims"]}});
 }
 
 std::string LiveOverview::StateEvent() {

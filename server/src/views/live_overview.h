@@ -6,7 +6,8 @@
 // once, so an overview of thousands of rounds is copied, not computed.
 //
 // The events, each {"job", ...} of the running job unless it says otherwise:
-//   round       {"round", "claims", "attempts", "rounds_released"}
+//   round       {"round", "claims", "turns" (without "devices"), "attempts", "rounds_released"}
+//   claims      {"claims"}: those of the last round, with their epsilons at other deltas
 //   attempt     {"attempt": {"round", "attempt", "drawn", "opened", "deadline"} | null}
 //   evaluation  {"evaluation"}
 //   state       {"state", "reason", "rounds_planned", "epsilon_budget"}
@@ -46,7 +47,11 @@ class LiveOverview {
 
   // A result was published.
   //   release  the ledger's entry of it; absent: the attempt was given up
-  std::string OnOutcome(const RoundOutcome& outcome, const std::optional<LedgerEntry>& release);
+  //   turns    of the job, after it
+  std::string OnOutcome(const RoundOutcome& outcome, const std::optional<LedgerEntry>& release,
+                        const JobTurns& turns);
+  // The claims after a round, with their epsilons at other deltas. Empty if another round followed.
+  std::string OnClaims(uint32_t round, const std::vector<privacy::Claim>& claims);
   std::string OnPhase(const ServerPhase& phase, bool is_paused, bool gave_up);
   std::string OnEvaluation(uint32_t round, const std::string& data, const Evaluation& evaluation);
   std::string OnDevices(nlohmann::ordered_json devices);

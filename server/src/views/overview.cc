@@ -25,6 +25,7 @@
 #include "views/claims_output.h"
 #include "views/figures.h"
 #include "views/round_output.h"
+#include "views/turns_output.h"
 
 namespace sotto::server {
 namespace {
@@ -92,8 +93,13 @@ struct JobEnd {
   std::string reason;
 };
 
-JobEnd EndOf(const JobLedger& job, JobPlace place) {
+// The reason of a job that gave up, or whose devices have used their turns, is the operator's: it
+// may count devices.
+JobEnd EndOf(const JobLedger& job, JobPlace place, Audience audience) {
   if (job.job.released >= job.rounds) return {"finished", "all rounds of its plan are released"};
+  if (job.halt && (job.halt->kind != Halt::kWaiting || place == JobPlace::kServed)) {
+    return {Name(job.halt->kind), audience == Audience::kOperator ? job.halt->reason : ""};
+  }
   if (place == JobPlace::kPast) return {"stopped", "another job began after it"};
   if (place == JobPlace::kServed) return {"running", ""};
   return {"stopped", "no server runs it now"};
@@ -182,6 +188,17 @@ Json ClaimsOfResults(const Json& claims) {
   return all;
 }
 
+// The names of the devices that were never asked are a text, so that a page is no longer than it
+// must be.
+Json TurnsOfResults(Json turns) {
+  if (turns.is_null()) return turns;
+  const Json& names = turns["never_asked"];
+  std::vector<std::string> first;
+  for (const Json& name : names) first.push_back(name.get<std::string>());
+  turns["never_asked"] = FirstNames(first);
+  return turns;
+}
+
 // The settings that results have beside their figures.
 Json SettingsOfResults(const Json& results) {
   if (results.contains("job")) return Settings(results["job"]);
@@ -211,6 +228,9 @@ Json JobOfResults(const Json& results, Audience audience, TestFigures test) {
   job["epsilon_budget"] = results.value("epsilon_budget", Json(nullptr));
   job["claims"] = ClaimsOfResults(results.at("claims"));
   job["settings"] = SettingsOfResults(results);
+  if (audience == Audience::kOperator && results.contains("operator")) {
+    job["turns"] = TurnsOfResults(results["operator"].value("turns", Json(nullptr)));
+  }
   job["columns"] = ColumnsOf(audience, PlanOfResults(results));
   job["rounds"] = Json::array();
   const std::vector<FigureField> fields = FieldsOfResults(results, audience);
@@ -266,27 +286,12 @@ Json OverviewHead(const std::string& source, Audience audience) {
 }
 
 Json OverviewOfClaims(const std::vector<privacy::Claim>& claims) {
-  Json all = Json::array();
-  for (const privacy::Claim& claim : claims) {
-    const privacy::ClaimKind* kind = privacy::FindKind(claim.adversary, claim.view);
-    Json sentences = Json::array();
-    for (const privacy::Assumption each : claim.assumptions)
-      sentences.push_back(privacy::Text(each));
-    all.push_back({{"field", kind == nullptr ? "" : kind->json_field},
-                   {"against", kind == nullptr ? "" : kind->against},
-                   {"adversary", privacy::Name(claim.adversary)},
-                   {"view", privacy::Name(claim.view)},
-                   {"unit", privacy::Name(claim.unit)},
-                   {"adjacency", privacy::Name(claim.adjacency)},
-                   {"sensitivity", claim.sensitivity},
-                   {"trust_mode", privacy::Name(claim.trust_mode)},
-                   {"colluders", claim.colluders},
-                   {"epsilon", FigureToJson(claim.epsilon)},
-                   {"delta", claim.delta},
-                   {"accountant", claim.accountant},
-                   {"assumptions", sentences}});
-  }
-  return all;
+  return ClaimsOfResults(ClaimsToJson(claims));
+}
+
+Json OverviewOfTurns(const JobTurns& turns) {
+  if (turns.participations == 0) return nullptr;
+  return TurnsOfResults(TurnsToJson(turns));
 }
 
 Json OverviewOfRound(const LedgerEntry& release, Audience audience, const RoundOutcome* seen) {
@@ -316,7 +321,7 @@ Json OverviewOfJob(const JobLedger& job, JobPlace place, Audience audience, Test
   const Json configuration = ParseJson(job.job.configuration);
   const std::string mechanism = configuration.value("mechanism", "gau-lrq");
   const bool is_private = FindCodec(mechanism)->certified;
-  const JobEnd end = EndOf(job, place);
+  const JobEnd end = EndOf(job, place, audience);
   Json json = {{"job", job.job.number},
                {"model", job.job.model},
                {"parameters", configuration.value("dimension", Json(nullptr))},
@@ -336,6 +341,9 @@ Json OverviewOfJob(const JobLedger& job, JobPlace place, Audience audience, Test
                {"rounds", Json::array()},
                {"evaluations", Json::array()},
                {"attempt", nullptr}};
+  if (audience == Audience::kOperator) json["turns"] = OverviewOfTurns(job.turns);
+  // A page draws the devices of the last job alone.
+  if (place == JobPlace::kPast && job.turns.participations > 0) json["turns"].erase("devices");
   if (is_private && !job.releases.empty()) {
     json["claims"] = OverviewOfClaims(job.releases.back().claims);
   }
@@ -363,7 +371,8 @@ Json OverviewOfDevices(const std::vector<DeviceRecord>& devices) {
 Json OverviewOfStore(Store& store, Audience audience, TestFigures test) {
   Json overview = OverviewHead(store.name(), audience);
   overview["jobs"] = Json::array();
-  const std::vector<JobLedger> jobs = ReadLedger(store);
+  std::vector<JobLedger> jobs = ReadLedger(store);
+  AddPairs(store, &jobs);
   const JobPlace last = store.Server() ? JobPlace::kServed : JobPlace::kLast;
   for (const JobLedger& job : jobs) {
     const JobPlace place = &job == &jobs.back() ? last : JobPlace::kPast;

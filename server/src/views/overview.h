@@ -11,7 +11,8 @@
 //   job     {"job", "model", "parameters", "mechanism", "begun", "rounds_planned",
 //            "rounds_released", "attempts", "state", "reason", "private", "seeded",
 //            "epsilon_budget", "claims", "settings": [[name, value]...], "columns": [column...],
-//            "rounds": [round...], "evaluations": [...]}
+//            "rounds": [round...], "evaluations": [...]}; the operator's: {"turns": those of
+//            turns_output.h, of a job of passes; "never_asked" is a text}
 //   round   {"round", "attempts", "epsilon": {field: value}}, and the figures of round_figures.h
 //           that are in kOverview and that the overview's reader may see
 //   column  {"field", "heading", "unit", "help"}: a figure for the page's table of rounds
@@ -40,6 +41,8 @@ nlohmann::ordered_json OverviewHead(const std::string& source, Audience audience
 // A claim with the field and the words that claim_kinds.h has for it, and its assumptions in
 // sentences.
 nlohmann::ordered_json OverviewOfClaims(const std::vector<privacy::Claim>& claims);
+
+nlohmann::ordered_json OverviewOfTurns(const JobTurns& turns);
 
 //   seen  what the server saw of the round; nullptr: an earlier start of the server saw it
 nlohmann::ordered_json OverviewOfRound(const LedgerEntry& release, Audience audience,

@@ -163,9 +163,14 @@ std::string DescribeSchedule(const privacy::Plan& plan, int64_t rounds) {
                    plan.noise_sigma * last.noise_factor, plan.clip_l2 * last.clip_factor);
 }
 
+// How strong the headline is, and the other claims.
 std::string DescribeOthers(const privacy::Statement& spent) {
   std::string text;
-  for (const std::string& other : DescribeOtherClaims(spent.claims)) {
+  for (const std::string& line : DescribeHowStrong(spent.Headline())) {
+    text += fmt::format("                 {}\n", line);
+  }
+  for (const std::string& other :
+       DescribeOtherClaims(spent.claims, privacy::kDecimals, Beside::kStrength)) {
     text += fmt::format("                 epsilon {}\n", other);
   }
   return text;
@@ -179,7 +184,6 @@ std::string DescribeEpsilon(const privacy::Plan& plan, const privacy::Statement&
       privacy::Name(headline.unit));
   text += DescribeOthers(spent);
   if (plan.sampling == privacy::Sampling::kPasses) {
-    text += fmt::format("                 {}\n", DescribeStrength(headline));
     const std::string owners = DescribeOwners(plan, {}, {});
     if (!owners.empty()) text += fmt::format("                 {}\n", owners);
   }

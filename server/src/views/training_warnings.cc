@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "base/counted.h"
-#include "plans/turns.h"
 #include "round/release.h"
 #include "views/figures.h"
 
@@ -47,6 +46,22 @@ std::string LessNoise(const JobConfig& job) {
   return text + ", a --model with fewer parameters";
 }
 
+std::string Capitalised(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
+  return text;
+}
+
+// What would raise the signal to noise from `ratio`. In passes it grows as sqrt(devices x cohort).
+std::string MoreSignal(const JobConfig& job, double ratio) {
+  const privacy::Plan& plan = job.plan;
+  if (plan.sampling != privacy::Sampling::kPasses) return "what helps is " + LessNoise(job);
+  const double product = static_cast<double>(plan.devices) * static_cast<double>(plan.cohort);
+  return fmt::format(
+      "R near 1 asks for devices x cohort of about {:.2g} (here {:.2g}), a smaller model or a "
+      "larger epsilon",
+      product / (ratio * ratio), product);
+}
+
 }  // namespace
 
 std::string NoiseWarning(const JobConfig& job) {
@@ -54,10 +69,10 @@ std::string NoiseWarning(const JobConfig& job) {
   if (!(ratio > kMostNoise)) return "";
   return fmt::format(
       "the noise drowns the updates: {}. Over {} the noise moves the {} parameters {:.0f} times as "
-      "far as all updates can; above {:g} a model learns little or nothing. What helps is {}. "
+      "far as all updates can (R {:.2g}); above {:g} a model learns little or nothing. {}. "
       "--clip and --server-learning-rate scale noise and updates alike",
       DescribeNoise(job), Counted(job.plan.rounds, "round"), job.model->parameters, ratio,
-      kMostNoise, LessNoise(job));
+      1 / ratio, kMostNoise, Capitalised(MoreSignal(job, 1 / ratio)));
 }
 
 std::string OwnersWarning(const JobConfig& job, int64_t most_devices) {
@@ -70,22 +85,16 @@ std::string OwnersWarning(const JobConfig& job, int64_t most_devices) {
       Counted(most_devices, "device"), privacy::Name(sampling));
 }
 
-std::string PassesNotice(const JobConfig& job) {
-  const privacy::Plan& plan = job.plan;
-  if (plan.sampling != privacy::Sampling::kPasses) return "";
-  std::string text =
-      fmt::format("passes: {} of {} of {}, each in at most {}", Counted(plan.rounds, "round"),
-                  plan.cohort, Counted(plan.devices, "device"), plan.participations);
-  if (!job.codec->noise) return text;
-  const double mu = std::sqrt(privacy::LimitOf(plan).mu_squared);
-  if (!(mu > 0) || !std::isfinite(mu)) return text;
-  const double ratio = privacy::SignalToNoise(mu, plan.devices, plan.cohort, plan.dimension);
-  text += fmt::format("; signal to noise of the whole run {:.2g}", ratio);
-  if (ratio >= 1) return text;
-  return text + fmt::format(
-                    ", so the noise is the larger one: it would be 1 with devices times cohort "
-                    "near {:.2g}; a smaller model or a larger epsilon raises it too",
-                    privacy::DevicesTimesCohortFor(1, mu, plan.dimension));
+std::string SignalNotice(const JobConfig& job) {
+  if (!job.codec->noise || !NoiseWarning(job).empty()) return "";
+  const double ratio = 1 / NoiseOverUpdates(job);
+  if (!std::isfinite(ratio)) return "";
+  const std::string text = fmt::format("signal to noise of the whole run R {:.2g}", ratio);
+  if (ratio >= 1) return text + ": the model can learn; R 1 is enough for most of it";
+  return fmt::format("{}: {}; {}", text,
+                     ratio >= 0.5 ? "the noise costs some of the accuracy"
+                                  : "the noise costs much of the accuracy",
+                     MoreSignal(job, ratio));
 }
 
 std::string WorseWarning(const Evaluation& initial, const Evaluation& last) {

@@ -30,12 +30,14 @@ std::string NoiseWarning(const JobConfig& job);
 
 constexpr double kMostNoise = 10;
 
-// Of a job of passes before its first round: its numbers, and the signal to noise of the whole run
-// (plans/turns.h, SignalToNoise()) with what would raise it. Not a warning. Empty for other jobs.
+// R, the signal to noise of the whole run, with what would raise it: how far updates can move the
+// model over how far the noise of all rounds does, the inverse of what NoiseWarning() looks at. Of
+// passes it is SignalToNoise() of plans/turns.h, with the colluders' noise. Not a warning. Empty
+// without noise, and where NoiseWarning() says it.
 //
 // Measured: softmax-784-10 on Fashion-MNIST reaches an accuracy of 0.60 at 0.34, 0.71 at 0.63,
 // 0.745 at 0.90 and 0.78 at 1.65, whatever mix of devices, cohort and epsilon makes it.
-std::string PassesNotice(const JobConfig& job);
+std::string SignalNotice(const JobConfig& job);
 
 // That the job's sampling does not look at owners, though an owner has several devices; empty: it
 // does, or there is no such owner.

@@ -206,7 +206,7 @@ TEST_F(OverviewTest, ALiveOneIsWhatItsEventsSay) {
   LedgerEntry entry = store.Ledger().back();
   entry.round = 1;
   entry.attempts = 2;
-  events += live.OnOutcome(OutcomeOf(1), entry);
+  events += live.OnOutcome(OutcomeOf(1), entry, JobTurns());
   events += live.OnEvaluation(1, "d", {});
   phase.kind = ServerPhase::Kind::kFinished;
   phase.reason = "too few devices";

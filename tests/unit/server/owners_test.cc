@@ -188,9 +188,9 @@ TEST(OwnersTest, AJobWaitsUntilEnoughOwnersAreConnected) {
   EXPECT_EQ(owned.job.waiting_for(),
             "waiting for devices: 3 devices of different owners of the 4 that a round needs are "
             "connected and have a turn left");
-  EXPECT_FALSE(owned.job.CanGoOn());
+  EXPECT_EQ(owned.job.WaitingNow(), owned.job.waiting_for());
   AskForWork(owned.job, 6);
-  EXPECT_TRUE(owned.job.CanGoOn());
+  EXPECT_EQ(owned.job.WaitingNow(), "");
   EXPECT_TRUE(owned.Round());
   owned.ExpectNoPairs();
 }

@@ -143,10 +143,14 @@ TEST(PassesJob, OnlyDevicesThatWereHeardAreAskedInTheOrderConnected) {
             "waiting for devices: 0 devices of the 4 that a round needs are connected and have a "
             "turn left");
   for (const uint32_t device : {1u, 4u, 9u}) AskForWork(small.job, device);
-  EXPECT_FALSE(small.job.CanGoOn());
+  EXPECT_EQ(small.job.WaitingNow(),
+            "waiting for devices: 3 devices of the 4 that a round needs are connected and have a "
+            "turn left");
+  ASSERT_EQ(small.store.halts.size(), 1u);
+  EXPECT_EQ(small.store.halts[0].kind, Halt::kWaiting);
   EXPECT_FALSE(small.job.OpenRound());
   AskForWork(small.job, 11);
-  EXPECT_TRUE(small.job.CanGoOn());
+  EXPECT_EQ(small.job.WaitingNow(), "");
   ASSERT_TRUE(small.job.OpenRound());
   EXPECT_EQ(small.job.cohort(), (std::vector<uint32_t>{1, 4, 9, 11}));
 }

@@ -28,6 +28,7 @@ struct RecordingStore : JobLog {
   std::vector<AttemptRecord> attempts;
   std::vector<SealRecord> seals;
   std::vector<ReleaseRecord> releases;
+  std::vector<HaltRecord> halts;
   std::vector<std::vector<float>> models;
   bool fail = false;
 
@@ -40,6 +41,7 @@ struct RecordingStore : JobLog {
     if (fail) throw std::runtime_error("disk full");
     seals.push_back(record);
   }
+  void HaltJob(const HaltRecord& record) override { halts.push_back(record); }
   void CommitRelease(const ReleaseRecord& record) override {
     if (fail) throw std::runtime_error("disk full");
     releases.push_back(record);

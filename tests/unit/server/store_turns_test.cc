@@ -1,4 +1,5 @@
 // Tests of the turns in a store: sealed means charged, and nothing refills a device.
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <map>
@@ -6,8 +7,13 @@
 #include <stdexcept>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "plans/turns.h"
+#include "store/ledger.h"
+#include "store/open_store.h"
 #include "unit/server/store_fixture.h"
+#include "views/turns_output.h"
 
 namespace sotto::server {
 namespace {
@@ -88,8 +94,88 @@ TEST_F(StoreTurnsTest, EachStartGoesOnWithTheTurnsOfTheOnesBefore) {
   const std::map<int64_t, int> turns = TurnsIn(last.store());
   EXPECT_EQ(turns.size(), kSmallDevices);
   for (const auto& [device, count] : turns) EXPECT_EQ(count, 2) << device;
-  const std::map<int64_t, int64_t> all = {{2, kSmallDevices}};
-  EXPECT_EQ(DevicesByTurns(last.store().ReadHistory().jobs[0]), all);
+  const JobLedger job = ReadLedger(last.store())[0];
+  ASSERT_TRUE(job.halt);
+  EXPECT_EQ(job.halt->kind, Halt::kFinished) << "and every start said the same";
+  EXPECT_EQ(job.halt->number, 1);
+  EXPECT_EQ(job.turns.participations, 2);
+  ASSERT_EQ(job.turns.devices.size(), kSmallDevices);
+  for (const DeviceTurns& device : job.turns.devices) {
+    EXPECT_EQ(device.used, 2) << device.id;
+    EXPECT_EQ(device.left, 0) << device.id;
+  }
+}
+
+TEST_F(StoreTurnsTest, TheLedgerKnowsWhoHasTurnsLeftAndWhoWasNeverAsked) {
+  ServerStart server(path_);
+  ASSERT_TRUE(server.Open());
+  const std::vector<uint32_t> asked = server.job().cohort();
+  server.Report();
+  ASSERT_TRUE(server.job().CloseRound().released);
+  server.store().RevokeDevice("small-" + std::to_string(asked[0]));
+  const JobLedger job = ReadLedger(server.store())[0];
+  EXPECT_FALSE(job.halt);
+  for (uint32_t i = 0; i < kSmallDevices; ++i) {
+    const DeviceTurns& device = job.turns.devices[i];
+    const bool was_asked = std::count(asked.begin(), asked.end(), i) > 0;
+    EXPECT_EQ(device.used, was_asked ? 1 : 0) << device.id;
+    EXPECT_EQ(device.left, i == asked[0] ? 0 : 2 - device.used) << device.id;
+    EXPECT_EQ(device.last_round, was_asked ? 0 : DeviceTurns::kNoTurn) << device.id;
+  }
+  const nlohmann::ordered_json json = TurnsToJson(job.turns);
+  EXPECT_EQ(json["never_asked"].size(), kSmallDevices - 4);
+  EXPECT_EQ(json["with_a_turn_left"], kSmallDevices - 1);
+  EXPECT_EQ(DescribeTurns(job.turns),
+            "0 for 8 devices, 1 for 4 devices; at most 2 for each; 11 of 12 devices have a turn "
+            "left, and a round needs 4");
+}
+
+TEST_F(StoreTurnsTest, TenNamesAreShownAndTheOthersCounted) {
+  JobTurns job;
+  job.participations = 1;
+  for (int i = 0; i < 33; ++i) job.devices.push_back({"d" + std::to_string(i), 0, 1});
+  EXPECT_EQ(DescribeNeverAsked(job), "d0, d1, d2, d3, d4, d5, d6, d7, d8, d9 and 23 more");
+  job.devices.resize(2);
+  EXPECT_EQ(DescribeNeverAsked(job), "d0, d1");
+}
+
+TEST_F(StoreTurnsTest, WhyAJobOpensNoAttemptIsARecordUntilTheNextOne) {
+  ServerStart server(path_);
+  server.store().HaltJob({Halt::kWaiting, "nobody is there"});
+  server.store().HaltJob({Halt::kWaiting, "nobody is there"});
+  std::optional<HaltEntry> halt = ReadLedger(server.store())[0].halt;
+  ASSERT_TRUE(halt);
+  EXPECT_EQ(halt->number, 1) << "the same reason is written once";
+  EXPECT_EQ(halt->reason, "nobody is there");
+  EXPECT_EQ(halt->rounds, 6);
+  ASSERT_TRUE(server.Open());
+  EXPECT_FALSE(ReadLedger(server.store())[0].halt);
+  server.store().HaltJob({Halt::kGaveUp, "nobody came"});
+  halt = ReadLedger(server.store())[0].halt;
+  ASSERT_TRUE(halt);
+  EXPECT_EQ(halt->attempts, 1);
+  EXPECT_EQ(InspectStore(path_).version, 8) << "every record is as it was written";
+}
+
+TEST_F(StoreTurnsTest, ClaimsWithoutMuGetTheirEpsilonsAtOtherDeltas) {
+  ServerStart server(path_, SmallConfig());
+  ASSERT_TRUE(server.Open());
+  server.Report();
+  ASSERT_TRUE(server.job().CloseRound().released);
+  std::vector<JobLedger> jobs = ReadLedger(server.store());
+  AddPairs(server.store(), &jobs);
+  const std::vector<privacy::Claim>& claims = jobs[0].releases[0].claims;
+  privacy::Statement spent = server.job().Spent();
+  privacy::AddPairs(server.job().config().plan, 1, 1, {}, &spent);
+  ASSERT_EQ(claims.size(), spent.claims.size());
+  for (size_t i = 0; i < claims.size(); ++i) {
+    EXPECT_TRUE(claims[i].attacker_right);
+    EXPECT_EQ(claims[i].pairs.size(), claims[i].mu ? 0u : 2u);
+    ASSERT_EQ(claims[i].pairs.size(), spent.claims[i].pairs.size());
+    for (size_t k = 0; k < claims[i].pairs.size(); ++k) {
+      EXPECT_EQ(claims[i].pairs[k].epsilon, spent.claims[i].pairs[k].epsilon);
+    }
+  }
 }
 
 TEST_F(StoreTurnsTest, AnAttemptThatWasOpenWhenTheServerDiedCostsNothing) {

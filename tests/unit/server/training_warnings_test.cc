@@ -60,6 +60,22 @@ TEST(TrainingWarnings, NoiseThatDecaysCountsRoundByRound) {
   EXPECT_EQ(NoiseWarning(config), "");
 }
 
+// The job's R is sqrt(16) / 31.9.
+TEST(TrainingWarnings, TheSignalToNoiseIsSaidOnceAndWithWhatWouldRaiseIt) {
+  const std::string notice = SignalNotice(WithNoise(1.0, 16));
+  EXPECT_TRUE(Says(notice, "R 0.13: the noise costs much of the accuracy; what helps is"))
+      << notice;
+  EXPECT_EQ(SignalNotice(WithNoise(1.0, 4)), "") << "the warning says it";
+  EXPECT_TRUE(Says(NoiseWarning(WithNoise(1.0, 4)), "(R 0.063)"));
+  EXPECT_TRUE(Says(SignalNotice(WithNoise(0.1, 16)), "R 1.3: the model can learn"));
+  JobConfig passes = SmallPassesConfig();
+  passes.plan.noise_sigma = 1.0;
+  passes.plan = RoundToDevice(passes.plan);
+  EXPECT_TRUE(
+      Says(NoiseWarning(passes), "R near 1 asks for devices x cohort of about 8.1e+03 (here 48)"))
+      << NoiseWarning(passes);
+}
+
 TEST(TrainingWarnings, WithoutNoiseNothingDrowns) {
   JobConfig config = WithNoise(1.0, 4);
   config.codec = FindCodec("none");

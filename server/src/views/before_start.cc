@@ -1,0 +1,111 @@
+#include "views/before_start.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <utility>
+
+#include "accounting/figures.h"
+#include "base/counted.h"
+#include "plans/turns.h"
+#include "views/claims_output.h"
+#include "views/training_warnings.h"
+
+namespace sotto::server {
+namespace {
+
+bool IsPasses(const privacy::Plan& plan) { return plan.sampling == privacy::Sampling::kPasses; }
+
+std::string Trusts(const privacy::Plan& plan) {
+  return plan.Trust() == privacy::TrustMode::kPrivateNoise ? "the server follows the protocol"
+                                                           : "the server is trusted";
+}
+
+// The assumptions that a reader must weigh; the claims of the results name all of them.
+std::string Assumes(const privacy::Plan& plan) {
+  if (!IsPasses(plan)) {
+    const bool is_secret =
+        !plan.participants_known && privacy::Accounted(plan.sampling) != privacy::Sampling::kNone;
+    return fmt::format("assumes: {}{}; the unit is one device", Trusts(plan),
+                       is_secret ? ", and who takes part stays secret" : "");
+  }
+  const bool is_fixed = plan.order == privacy::Order::kFixed;
+  return fmt::format(
+      "assumes: {}; {} its own data (--order {}); no device's reports depend on another's data",
+      Trusts(plan),
+      is_fixed ? "against the network, whether a device reports does not depend on"
+               : "when a device is connected does not depend on",
+      privacy::Name(plan.order));
+}
+
+// Two devices of one person that are always in one cohort move the sum twice as far (turns.h, lemma
+// 13).
+std::string DescribeUnit(const privacy::Plan& plan) {
+  if (!IsPasses(plan)) return "";
+  privacy::Turns both = privacy::LimitOf(plan) + privacy::LimitOf(plan);
+  both.mu_squared *= 2;
+  if (!std::isfinite(both.mu_squared)) return "";
+  const double epsilon = privacy::GuaranteeOf(both, plan.delta, plan.certificate).epsilon;
+  return fmt::format("the unit is one device: two devices of one person in one cohort: epsilon {}",
+                     privacy::EpsilonText(epsilon, 2));
+}
+
+std::string DescribeSecondJob(const privacy::Plan& plan, std::vector<privacy::SpentRounds> before) {
+  const char* ordinal = before.empty() ? "a second job" : "one more job";
+  before.push_back({plan, plan.rounds, plan.rounds});
+  const double both = privacy::HeadlineEpsilon(plan, plan.rounds, before);
+  if (!std::isfinite(both)) return "";
+  return fmt::format("{} like this one: epsilon {} for its devices, both together", ordinal,
+                     privacy::EpsilonText(both, 2));
+}
+
+std::string DescribeRounds(const privacy::Plan& plan) {
+  return fmt::format("{} of {} of {}, {} sampling", Counted(plan.rounds, "round"), plan.cohort,
+                     Counted(plan.devices, "device"), privacy::Name(plan.sampling));
+}
+
+// One line for all claims if they are equal, as those of passes are.
+std::vector<std::string> DescribeEpsilons(const privacy::Statement& planned) {
+  const privacy::Claim& headline = planned.claims.front();
+  const auto is_same = [&](const privacy::Claim& claim) {
+    return claim.epsilon == headline.epsilon && claim.delta == headline.delta;
+  };
+  const bool is_one = std::all_of(planned.claims.begin(), planned.claims.end(), is_same);
+  std::vector<std::string> lines = {
+      fmt::format("epsilon {} at delta {} against whoever sees the released models{}",
+                  privacy::EpsilonText(headline.epsilon), privacy::DeltaText(headline.delta),
+                  is_one && planned.claims.size() > 1 ? ", and the uploads too" : "")};
+  for (std::string& line : DescribeHowStrong(headline)) lines.push_back(std::move(line));
+  if (is_one) return lines;
+  for (const std::string& other :
+       DescribeOtherClaims(planned.claims, privacy::kDecimals, Beside::kStrength)) {
+    lines.push_back("epsilon " + other);
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> DescribeAssumptions(const privacy::Plan& plan,
+                                             std::vector<privacy::SpentRounds> before) {
+  std::vector<std::string> lines = {Assumes(plan), before.empty() ? DescribeUnit(plan) : "",
+                                    DescribeSecondJob(plan, std::move(before))};
+  lines.erase(std::remove(lines.begin(), lines.end(), std::string()), lines.end());
+  return lines;
+}
+
+std::vector<std::string> DescribeBeforeStart(const JobConfig& job,
+                                             const privacy::Statement& planned) {
+  if (!job.codec->accounted || planned.claims.empty()) return {};
+  const privacy::Plan& plan = job.plan;
+  std::vector<std::string> lines = {DescribeRounds(plan)};
+  for (std::string& line : DescribeEpsilons(planned)) lines.push_back(std::move(line));
+  for (std::string& line : DescribeAssumptions(plan, job.spent_before)) {
+    lines.push_back(std::move(line));
+  }
+  const std::string signal = SignalNotice(job);
+  if (!signal.empty()) lines.push_back(signal);
+  return lines;
+}
+
+}  // namespace sotto::server

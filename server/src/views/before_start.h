@@ -1,0 +1,28 @@
+// What a job says of itself before its first round, on the first screen: protected against whom,
+// how often a device takes part, what another job would cost, whether the result can be useful.
+// Part of sotto::server/views.
+//
+// All of it follows from the plan, so everybody may know it. Pure functions, safe from any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plans/statement.h"
+#include "round/job_config.h"
+
+namespace sotto::server {
+
+// At most ten lines. No line for a codec that is not accounted, and none on signal and noise where
+// NoiseWarning() says it.
+//   planned  the statement once all rounds are released, with earlier jobs
+std::vector<std::string> DescribeBeforeStart(const JobConfig& job,
+                                             const privacy::Statement& planned);
+
+// Of a plan alone: what its figures assume, and what two devices of one person and another job
+// would cost.
+//   before  earlier jobs on the same devices
+std::vector<std::string> DescribeAssumptions(const privacy::Plan& plan,
+                                             std::vector<privacy::SpentRounds> before);
+
+}  // namespace sotto::server

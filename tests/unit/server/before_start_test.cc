@@ -1,0 +1,76 @@
+// Tests of what a job says before its first round (views/before_start.h).
+#include "views/before_start.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include "sotto/certificate.h"
+#include "unit/server/small_job.h"
+
+namespace sotto::server {
+namespace {
+
+std::string TextOf(const JobConfig& config) {
+  privacy::Statement planned = privacy::Account(config.plan, config.plan.rounds);
+  privacy::AddPairs(config.plan, config.plan.rounds, config.plan.rounds, {}, &planned);
+  const std::vector<std::string> lines = DescribeBeforeStart(config, planned);
+  EXPECT_LE(lines.size(), 10u);
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+void ExpectWords(const std::string& text, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    EXPECT_NE(text.find(word), std::string::npos) << word << "\nin\n" << text;
+  }
+}
+
+// 1,000 devices, cohorts of 100, four turns: z = 1.527 is epsilon 6 at delta 1e-5.
+JobConfig DefaultLike() {
+  JobConfig config = SmallPassesConfig(4, 40);
+  config.model = FindModel("softmax-784-10");
+  privacy::Plan& plan = config.plan;
+  plan.devices = 1000;
+  plan.cohort = plan.planned_reports = 100;
+  plan.dimension = config.model->parameters;
+  plan.delta = 1e-5;
+  plan.colluders = 0;
+  plan.certificate = {kDitherEta, kDitherTau, kDitherRange};
+  plan.noise_sigma = 2 * plan.clip_l2 * 1.5281 / 10;
+  plan = RoundToDevice(plan);
+  return config;
+}
+
+TEST(BeforeStart, PassesAnswerWhomHowOftenWhatASecondJobCostsAndWhetherItIsOfUse) {
+  const std::string text = TextOf(DefaultLike());
+  ExpectWords(
+      text,
+      {"40 rounds of 100 of 1000 devices, passes sampling", "epsilon 6.0", "at delta 1.00e-05",
+       "the released models, and the uploads too", "each device takes part in at most 4 rounds",
+       "the best attacker is right at most 74.4 % of the time (mu 1.3",
+       "had sent zeros wherever it was asked", "the server is trusted",
+       "when a device is connected does not depend on its own data (--order connected)",
+       "two devices of one person in one cohort: epsilon 14.0",
+       "a second job like this one: epsilon 9.1", "R 2.3: the model can learn"});
+  EXPECT_EQ(text.find("left out"), std::string::npos);
+}
+
+TEST(BeforeStart, UniformNamesBothFiguresOfTheNetworkWithHowStrongTheyAre) {
+  JobConfig config = SmallConfig();
+  config.plan.rounds = 16;
+  const std::string text = TextOf(config);
+  ExpectWords(
+      text, {"against whoever sees the released models",
+             "against an observer of uploads who can make rounds fail: attacker right",
+             "against an observer who only watches the uploads: attacker right",
+             " at delta 1.00e-05, ", "who takes part stays secret", "a second job like this one"});
+}
+
+TEST(BeforeStart, WithoutAnAccountNothingIsSaid) {
+  JobConfig config = SmallConfig();
+  config.codec = FindCodec("none");
+  EXPECT_TRUE(DescribeBeforeStart(config, privacy::Account(config.plan, 3)).empty());
+}
+
+}  // namespace
+}  // namespace sotto::server
