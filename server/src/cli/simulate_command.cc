@@ -40,7 +40,7 @@ void Warn(const std::string& warning) {
   if (!warning.empty()) fmt::print(stderr, "warning: {}\n", warning);
 }
 
-// Of a run that goes on only where its figure is that of a limit, which more rounds do not move.
+// A run that goes on says it only if its figure is a limit, which more rounds do not move.
 std::vector<std::string> BeforeStart(const SimulationConfig& config) {
   const JobConfig& job = config.job;
   const bool is_limit = job.plan.sampling == privacy::Sampling::kPasses;

@@ -110,9 +110,10 @@ struct CombinedClaim {
 };
 
 // Combines the claims of jobs that have no device in common, so one claim covers each device.
-// Epsilon and delta are the largest ones, and so are the figures beside them that all claims have. Accountants and assumptions are those of all claims. Jobs with common
-// devices are composed instead, see Account(). Refuses claims that differ in adversary, view, unit,
-// adjacency, colluders or trust mode, and an empty list.
+// Epsilon and delta are the largest ones, and so are the figures beside them that all claims have.
+// Accountants and assumptions are those of all claims. Jobs with common devices are composed
+// instead, see Account(). Refuses claims that differ in adversary, view, unit, adjacency, colluders
+// or trust mode, and an empty list.
 CombinedClaim CombineClaims(const std::vector<Claim>& claims);
 
 }  // namespace sotto::privacy

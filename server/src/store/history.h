@@ -40,8 +40,8 @@ std::vector<privacy::SpentRounds> SpentBy(const History& history, const JobEntry
 // The turns of the job's devices; none for a job that is not of passes. Throws as PlanOf().
 JobTurns TurnsOf(const History& history, const JobEntry& job);
 
-// Why the job opens no attempt, if it has opened none since; absent: it was not halted, or something
-// has changed. Throws as PlanOf().
+// Why the job opens no attempt, if it has opened none since. Absent: it was not halted, or
+// something has changed. Throws as PlanOf().
 std::optional<HaltEntry> HaltOf(const History& history, const JobEntry& job);
 
 // The owners of the store's devices, and whether two devices of one owner have shared a cohort:

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <utility>
 
 #include "accounting/figures.h"
 #include "base/counted.h"
+#include "plans/claim_kinds.h"
 #include "plans/turns.h"
 #include "views/claims_output.h"
 #include "views/training_warnings.h"
@@ -64,7 +66,7 @@ std::string DescribeRounds(const privacy::Plan& plan) {
                      Counted(plan.devices, "device"), privacy::Name(plan.sampling));
 }
 
-// One line for all claims if they are equal, as those of passes are.
+// One line for all claims if they are equal, as under passes.
 std::vector<std::string> DescribeEpsilons(const privacy::Statement& planned) {
   const privacy::Claim& headline = planned.claims.front();
   const auto is_same = [&](const privacy::Claim& claim) {
@@ -72,10 +74,11 @@ std::vector<std::string> DescribeEpsilons(const privacy::Statement& planned) {
   };
   const bool is_one = std::all_of(planned.claims.begin(), planned.claims.end(), is_same);
   std::vector<std::string> lines = {
-      fmt::format("epsilon {} at delta {} against whoever sees the released models{}",
-                  privacy::EpsilonText(headline.epsilon), privacy::DeltaText(headline.delta),
+      fmt::format("epsilon {} at delta {} {}{}", privacy::EpsilonText(headline.epsilon),
+                  privacy::DeltaText(headline.delta), privacy::ClaimKinds().front().against,
                   is_one && planned.claims.size() > 1 ? ", and the uploads too" : "")};
-  for (std::string& line : DescribeHowStrong(headline)) lines.push_back(std::move(line));
+  const std::vector<std::string> strong = DescribeHowStrong(headline);
+  if (!strong.empty()) lines.push_back(fmt::format("{}", fmt::join(strong, "; ")));
   if (is_one) return lines;
   for (const std::string& other :
        DescribeOtherClaims(planned.claims, privacy::kDecimals, Beside::kStrength)) {

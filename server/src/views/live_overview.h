@@ -7,7 +7,7 @@
 //
 // The events, each {"job", ...} of the running job unless it says otherwise:
 //   round       {"round", "claims", "turns" (without "devices"), "attempts", "rounds_released"}
-//   claims      {"claims"}: those of the last round, with their epsilons at other deltas
+//   claims      {"claims"}: after the last round, with their epsilons at other deltas
 //   attempt     {"attempt": {"round", "attempt", "drawn", "opened", "deadline"} | null}
 //   evaluation  {"evaluation"}
 //   state       {"state", "reason", "rounds_planned", "epsilon_budget"}

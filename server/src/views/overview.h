@@ -11,8 +11,8 @@
 //   job     {"job", "model", "parameters", "mechanism", "begun", "rounds_planned",
 //            "rounds_released", "attempts", "state", "reason", "private", "seeded",
 //            "epsilon_budget", "claims", "settings": [[name, value]...], "columns": [column...],
-//            "rounds": [round...], "evaluations": [...]}; the operator's: {"turns": those of
-//            turns_output.h, of a job of passes; "never_asked" is a text}
+//            "rounds": [round...], "evaluations": [...]}; the operator's: {"turns": of a job
+//            of passes, as turns_output.h has them, but "never_asked" is a text}
 //   round   {"round", "attempts", "epsilon": {field: value}}, and the figures of round_figures.h
 //           that are in kOverview and that the overview's reader may see
 //   column  {"field", "heading", "unit", "help"}: a figure for the page's table of rounds

