@@ -149,7 +149,8 @@ std::string AnswerText(const AccountOptions& o, const Answer& answer) {
   for (const std::string& line : answer.assumptions) text += "\n  " + line;
   if (answer.signal_to_noise) {
     text += fmt::format(
-        "\n  signal to noise of the whole run R {:.2g}; R near 1 asks for devices x cohort of about "
+        "\n  signal to noise of the whole run R {:.2g}; R near 1 asks for devices x cohort of "
+        "about "
         "{:.2g}, a smaller model or a larger epsilon",
         *answer.signal_to_noise, answer.devices_times_cohort);
   }

@@ -9,7 +9,6 @@
 #include "accounting/figures.h"
 #include "base/counted.h"
 #include "plans/claim_kinds.h"
-#include "plans/turns.h"
 #include "views/claims_output.h"
 #include "views/training_warnings.h"
 
@@ -38,18 +37,6 @@ std::string Assumes(const privacy::Plan& plan) {
       is_fixed ? "against the network, whether a device reports does not depend on"
                : "when a device is connected does not depend on",
       privacy::Name(plan.order));
-}
-
-// Two devices of one person that are always in one cohort move the sum twice as far (turns.h, lemma
-// 13).
-std::string DescribeUnit(const privacy::Plan& plan) {
-  if (!IsPasses(plan)) return "";
-  privacy::Turns both = privacy::LimitOf(plan) + privacy::LimitOf(plan);
-  both.mu_squared *= 2;
-  if (!std::isfinite(both.mu_squared)) return "";
-  const double epsilon = privacy::GuaranteeOf(both, plan.delta, plan.certificate).epsilon;
-  return fmt::format("the unit is one device: two devices of one person in one cohort: epsilon {}",
-                     privacy::EpsilonText(epsilon, 2));
 }
 
 std::string DescribeSecondJob(const privacy::Plan& plan, std::vector<privacy::SpentRounds> before) {
@@ -90,20 +77,22 @@ std::vector<std::string> DescribeEpsilons(const privacy::Statement& planned) {
 }  // namespace
 
 std::vector<std::string> DescribeAssumptions(const privacy::Plan& plan,
-                                             std::vector<privacy::SpentRounds> before) {
-  std::vector<std::string> lines = {Assumes(plan), before.empty() ? DescribeUnit(plan) : "",
-                                    DescribeSecondJob(plan, std::move(before))};
+                                             const std::vector<privacy::SpentRounds>& before,
+                                             const privacy::Owners& owners) {
+  std::vector<std::string> lines = {Assumes(plan), DescribeOwners(plan, before, owners, 2),
+                                    DescribeSecondJob(plan, before)};
   lines.erase(std::remove(lines.begin(), lines.end(), std::string()), lines.end());
   return lines;
 }
 
 std::vector<std::string> DescribeBeforeStart(const JobConfig& job,
-                                             const privacy::Statement& planned) {
+                                             const privacy::Statement& planned,
+                                             const privacy::Owners& owners) {
   if (!job.codec->accounted || planned.claims.empty()) return {};
   const privacy::Plan& plan = job.plan;
   std::vector<std::string> lines = {DescribeRounds(plan)};
   for (std::string& line : DescribeEpsilons(planned)) lines.push_back(std::move(line));
-  for (std::string& line : DescribeAssumptions(plan, job.spent_before)) {
+  for (std::string& line : DescribeAssumptions(plan, job.spent_before, owners)) {
     lines.push_back(std::move(line));
   }
   const std::string signal = SignalNotice(job);

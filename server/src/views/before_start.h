@@ -16,13 +16,16 @@ namespace sotto::server {
 // At most ten lines. No line for a codec that is not accounted, and none on signal and noise where
 // NoiseWarning() says it.
 //   planned  the statement once all rounds are released, with earlier jobs
+//   owners   of the fleet's devices
 std::vector<std::string> DescribeBeforeStart(const JobConfig& job,
-                                             const privacy::Statement& planned);
+                                             const privacy::Statement& planned,
+                                             const privacy::Owners& owners = {});
 
 // Of a plan alone: what its figures assume, and what two devices of one person and another job
 // would cost.
 //   before  earlier jobs on the same devices
 std::vector<std::string> DescribeAssumptions(const privacy::Plan& plan,
-                                             std::vector<privacy::SpentRounds> before);
+                                             const std::vector<privacy::SpentRounds>& before,
+                                             const privacy::Owners& owners);
 
 }  // namespace sotto::server

@@ -50,7 +50,7 @@ TEST(BeforeStart, PassesAnswerWhomHowOftenWhatASecondJobCostsAndWhetherItIsOfUse
        "the best attacker is right at most 74.4 % of the time (mu 1.3",
        "had sent zeros wherever it was asked", "the server is trusted",
        "when a device is connected does not depend on its own data (--order connected)",
-       "two devices of one person in one cohort: epsilon 14.0",
+       "two devices of one owner in the same cohorts have epsilon 14.0",
        "a second job like this one: epsilon 9.1", "R 2.3: the model can learn"});
   EXPECT_EQ(text.find("left out"), std::string::npos);
 }
