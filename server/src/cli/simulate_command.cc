@@ -92,8 +92,8 @@ void TellWritten(const std::vector<Output>& outputs) {
 
 // A statement that is printed names its epsilon at other deltas, too.
 void AddPairs(const SimulationConfig& config, SimulationResult* result) {
-  if (result->spent.claims.empty()) return;
-  privacy::AddPairs(config.job.plan, result->spent.rounds, result->state.job.attempts, {},
+  const JobState& state = result->state.job;
+  privacy::AddPairs(state.phases.Split(config.job.plan, state.next_round, state.attempts),
                     &result->spent);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "accounting/arguments.h"
 #include "plans/claim_kinds.h"
@@ -121,6 +122,14 @@ void AddPairs(const Plan& plan, int64_t rounds, int64_t updates,
       if (!has_mu(claim) && same != nullptr) claim.pairs.push_back({delta, same->epsilon});
     }
   }
+}
+
+void AddPairs(std::vector<SpentRounds> all, Statement* statement) {
+  if (all.empty() || !(all.back().plan.noise_sigma > 0)) return;
+  SpentRounds last = std::move(all.back());
+  all.pop_back();
+  last.plan.rounds = std::max(last.plan.rounds, last.rounds);
+  AddPairs(last.plan, last.rounds, last.updates, all, statement);
 }
 
 }  // namespace sotto::privacy

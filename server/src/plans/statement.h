@@ -87,4 +87,8 @@ constexpr double kPairDeltas[] = {1e-5, 1e-6};
 void AddPairs(const Plan& plan, int64_t rounds, int64_t updates,
               const std::vector<SpentRounds>& before, Statement* statement);
 
+// The same for a statement of several phases.
+//   all  earlier jobs and the phases of the present one; the last one is that of the next round
+void AddPairs(std::vector<SpentRounds> all, Statement* statement);
+
 }  // namespace sotto::privacy

@@ -161,16 +161,12 @@ LedgerEntry EntryOf(int64_t job, const ReleaseRecord& record, bool seeded) {
 }
 
 void AddPairs(const History& history, const JobEntry& job, std::vector<privacy::Claim>* claims) {
-  std::vector<privacy::SpentRounds> before = SpentByJobsBefore(history, job);
-  std::vector<privacy::SpentRounds> phases = SpentBy(history, job);
-  if (phases.empty() || !(phases.back().plan.noise_sigma > 0)) return;
-  privacy::SpentRounds last = std::move(phases.back());
-  phases.pop_back();
-  before.insert(before.end(), phases.begin(), phases.end());
-  last.plan.rounds = std::max(last.plan.rounds, last.rounds);
+  std::vector<privacy::SpentRounds> all = SpentByJobsBefore(history, job);
+  const std::vector<privacy::SpentRounds> phases = SpentBy(history, job);
+  all.insert(all.end(), phases.begin(), phases.end());
   privacy::Statement statement;
   statement.claims = std::move(*claims);
-  privacy::AddPairs(last.plan, last.rounds, last.updates, before, &statement);
+  privacy::AddPairs(std::move(all), &statement);
   *claims = std::move(statement.claims);
 }
 
