@@ -150,8 +150,7 @@ std::string AnswerText(const AccountOptions& o, const Answer& answer) {
   if (answer.signal_to_noise) {
     text += fmt::format(
         "\n  signal to noise of the whole run R {:.2g}; R near 1 asks for devices x cohort of "
-        "about "
-        "{:.2g}, a smaller model or a larger epsilon",
+        "about {:.0f}, a smaller model or a larger epsilon",
         *answer.signal_to_noise, answer.devices_times_cohort);
   }
   return text + "\n" + DeltaLine(o) + MeaningText(o);

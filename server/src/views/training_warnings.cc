@@ -1,5 +1,6 @@
 #include "views/training_warnings.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -51,15 +52,21 @@ std::string Capitalised(std::string text) {
   return text;
 }
 
+// "19000": two digits of a large number.
+std::string AboutText(double value) {
+  const double unit = std::pow(10, std::max(std::floor(std::log10(value)) - 1, 0.0));
+  return fmt::format("{:.0f}", std::round(value / unit) * unit);
+}
+
 // What would raise the signal to noise from `ratio`. In passes it grows as sqrt(devices x cohort).
 std::string MoreSignal(const JobConfig& job, double ratio) {
   const privacy::Plan& plan = job.plan;
   if (plan.sampling != privacy::Sampling::kPasses) return "what helps is " + LessNoise(job);
   const double product = static_cast<double>(plan.devices) * static_cast<double>(plan.cohort);
   return fmt::format(
-      "R near 1 asks for devices x cohort of about {:.2g} (here {:.2g}), a smaller model or a "
-      "larger epsilon",
-      product / (ratio * ratio), product);
+      "R near 1 asks for devices x cohort of about {} (here {:.0f}), a smaller model or a larger "
+      "epsilon",
+      AboutText(product / (ratio * ratio)), product);
 }
 
 }  // namespace

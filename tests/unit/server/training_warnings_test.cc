@@ -72,7 +72,7 @@ TEST(TrainingWarnings, TheSignalToNoiseIsSaidOnceAndWithWhatWouldRaiseIt) {
   passes.plan.noise_sigma = 1.0;
   passes.plan = RoundToDevice(passes.plan);
   EXPECT_TRUE(
-      Says(NoiseWarning(passes), "R near 1 asks for devices x cohort of about 8.1e+03 (here 48)"))
+      Says(NoiseWarning(passes), "R near 1 asks for devices x cohort of about 8100 (here 48)"))
       << NoiseWarning(passes);
 }
 
