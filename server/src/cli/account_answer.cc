@@ -137,14 +137,14 @@ std::string AnswerText(const AccountOptions& o, const Answer& answer) {
     text += fmt::format("; the true one is at least {}",
                         privacy::LowerBoundText(*accounted.epsilon_lower, privacy::kFineDecimals));
   }
+  for (const std::string& line : DescribeHowStrong(answer.strength, privacy::kFineDecimals)) {
+    text += "\n  " + line;
+  }
   if (answer.fleet) {
     for (const std::string& other :
          DescribeOtherClaims(answer.fleet->claims, privacy::kFineDecimals, Beside::kStrength)) {
       text += "\n  epsilon " + other;
     }
-  }
-  for (const std::string& line : DescribeHowStrong(answer.strength, privacy::kFineDecimals)) {
-    text += "\n  " + line;
   }
   for (const std::string& line : answer.assumptions) text += "\n  " + line;
   if (answer.signal_to_noise) {

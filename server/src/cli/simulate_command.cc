@@ -42,7 +42,8 @@ void Warn(const std::string& warning) {
 
 // A run that goes on says it only if its figure is a limit, which more rounds do not move.
 std::vector<std::string> BeforeStart(const SimulationConfig& config) {
-  const JobConfig& job = config.job;
+  JobConfig job = config.job;
+  job.seeded = config.seed.has_value();
   const bool is_limit = job.plan.sampling == privacy::Sampling::kPasses;
   if (!job.codec->accounted || (config.resume && !is_limit)) return {};
   const privacy::Plan plan = config.resume ? config.resume->job.phases.Limited(job.plan) : job.plan;

@@ -107,13 +107,17 @@ void AdaptToKnownParticipants(const Disclosure& disclosure, Claim* claim) {
   if (some_known) Assume(Assumption::kTimesTellNothing, claim);
 }
 
+// How often an attacker is right at most who sees this and knows every draw.
+double RightKnowingDraws(const Composition& composition) {
+  return AttackerRight(UnsampledMu(composition.unsampled), composition.deviations);
+}
+
 // The figures beside the epsilon of a claim on releases.
 void AddFiguresOfReleases(const Disclosure& disclosure, Composition (*seen)(Composition),
                           Claim* claim) {
   const Plan& plan = disclosure.plan;
   Composition composition = seen(disclosure.releases);
-  const double right = AttackerRight(UnsampledMu(composition.unsampled), composition.deviations);
-  claim->attacker_right = std::min(right, *claim->attacker_right);
+  claim->attacker_right = std::min(RightKnowingDraws(composition), *claim->attacker_right);
   if (IsUnsampled(composition.rounds)) claim->mu = UnsampledMu(composition.rounds);
   if (plan.sampling != Sampling::kPasses) return;
   claim->participations = plan.participations;
@@ -226,6 +230,10 @@ Claim MakeClaim(const ClaimKind& kind, const Disclosure& disclosure, const Guara
   if (kind.view == View::kReleases) AddFiguresOfReleases(disclosure, AsReleased, &claim);
   if (kind.adversary == Adversary::kNetwork) {
     AddFiguresOfReleases(disclosure, WithDrawsKnown, &claim);
+  }
+  if (kind.adversary == Adversary::kWatcher) {  // sees no more than kNetwork
+    claim.attacker_right =
+        std::min(RightKnowingDraws(WithDrawsKnown(disclosure.releases)), *claim.attacker_right);
   }
   claim.assumptions = kind.assumptions;
   if (HasOneLength(disclosure)) AdaptToOneLength(&claim);

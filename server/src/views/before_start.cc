@@ -49,12 +49,13 @@ std::string DescribeSecondJob(const privacy::Plan& plan, std::vector<privacy::Sp
 }
 
 std::string DescribeRounds(const privacy::Plan& plan) {
-  return fmt::format("{} of {} of {}, {} sampling", Counted(plan.rounds, "round"), plan.cohort,
-                     Counted(plan.devices, "device"), privacy::Name(plan.sampling));
+  return fmt::format(
+      "{} of {} of {}, {} sampling; when all are released:", Counted(plan.rounds, "round"),
+      plan.cohort, Counted(plan.devices, "device"), privacy::Name(plan.sampling));
 }
 
 // One line for all claims if they are equal, as under passes.
-std::vector<std::string> DescribeEpsilons(const privacy::Statement& planned) {
+std::vector<std::string> DescribeEpsilons(const privacy::Statement& planned, bool is_seeded) {
   const privacy::Claim& headline = planned.claims.front();
   const auto is_same = [&](const privacy::Claim& claim) {
     return claim.epsilon == headline.epsilon && claim.delta == headline.delta;
@@ -65,6 +66,7 @@ std::vector<std::string> DescribeEpsilons(const privacy::Statement& planned) {
                   privacy::DeltaText(headline.delta), privacy::ClaimKinds().front().against,
                   is_one && planned.claims.size() > 1 ? ", and the uploads too" : "")};
   const std::vector<std::string> strong = DescribeHowStrong(headline);
+  if (is_seeded) lines.front() += " (seeded: not private)";
   if (!strong.empty()) lines.push_back(fmt::format("{}", fmt::join(strong, "; ")));
   if (is_one) return lines;
   for (const std::string& other :
@@ -91,7 +93,7 @@ std::vector<std::string> DescribeBeforeStart(const JobConfig& job,
   if (!job.codec->accounted || planned.claims.empty()) return {};
   const privacy::Plan& plan = job.plan;
   std::vector<std::string> lines = {DescribeRounds(plan)};
-  for (std::string& line : DescribeEpsilons(planned)) lines.push_back(std::move(line));
+  for (std::string& line : DescribeEpsilons(planned, job.seeded)) lines.push_back(std::move(line));
   for (std::string& line : DescribeAssumptions(plan, job.spent_before, owners)) {
     lines.push_back(std::move(line));
   }
