@@ -82,6 +82,7 @@ int64_t ChargedRounds(const SpentRounds& job, Adjacency adjacency) {
 // `charged` costliest ones.
 std::vector<GaussianRounds> RatiosOf(const SpentRounds& job, Sampling sampling, int64_t charged) {
   const RoundSchedule& schedule = job.plan.schedule;
+  if (charged == 0) return {};
   if (schedule.IsConstant()) return {{sampling, 1.0, 1.0, charged}};
   std::vector<GaussianRounds> ratios;
   for (int64_t t = 0; t < job.rounds; ++t) {
@@ -96,24 +97,27 @@ std::vector<GaussianRounds> RatiosOf(const SpentRounds& job, Sampling sampling, 
   return ratios;
 }
 
-// Rounds as an accountant composes them.
+// Rounds as an accountant composes them. Where the draws are secret, all rounds count; where they
+// are known, those in which the device was drawn.
 class JobRounds {
  public:
-  JobRounds(const SpentRounds& job, Adjacency adjacency)
-      : job_(job),
-        is_paired_(PairedAdjacency(job.plan.sampling) == adjacency),
-        charged_(ChargedRounds(job, adjacency)) {
-    const bool is_drawn_secretly = is_paired_ && !CountsTurns(job, adjacency);
+  //   draws_known  to every adversary
+  JobRounds(const SpentRounds& job, Adjacency adjacency, bool draws_known)
+      : job_(job), is_paired_(PairedAdjacency(job.plan.sampling) == adjacency) {
+    const bool is_drawn_secretly = is_paired_ && !draws_known;
     sampling_ = is_drawn_secretly ? Accounted(job.plan.sampling) : Sampling::kNone;
+    const int64_t known = ChargedRounds(job, adjacency);
+    charged_ = sampling_ == Sampling::kNone ? known : job.rounds;
     const double widening = is_paired_ ? 1.0
                                        : SensitivityFactor(Adjacency::kReplaceOne) /
                                              SensitivityFactor(PairedAdjacency(job.plan.sampling));
     sensitivity_ = widening * job.plan.Sensitivity();
     ratios_ = RatiosOf(job, sampling_, charged_);
+    known_ratios_ = known == charged_ ? ratios_ : RatiosOf(job, Sampling::kNone, known);
   }
 
   double sensitivity() const { return sensitivity_; }
-  int64_t charged() const { return charged_; }
+  int64_t charged() const { return charged_; }  // in the worse of the two cases
   bool is_poisson() const { return sampling_ == Sampling::kPoisson; }
 
   // The smallest ratio of noise to bound.
@@ -147,7 +151,7 @@ class JobRounds {
 
   std::vector<GaussianRounds> Unsampled() const {
     std::vector<GaussianRounds> rounds;
-    for (const GaussianRounds& group : ratios_) {
+    for (const GaussianRounds& group : known_ratios_) {
       rounds.push_back(WithRatio(group));
       rounds.back().sampling = Sampling::kNone;
       rounds.back().choices.clear();
@@ -172,10 +176,11 @@ class JobRounds {
 
   const SpentRounds& job_;
   bool is_paired_;
-  int64_t charged_;
+  int64_t charged_ = 0;
   Sampling sampling_ = Sampling::kNone;
   double sensitivity_ = 0.0;
   std::vector<GaussianRounds> ratios_;
+  std::vector<GaussianRounds> known_ratios_;
 };
 
 Deviations DeviationsOf(const SpentRounds& job, const JobRounds& rounds) {
@@ -200,8 +205,9 @@ Deviations DeviationsOf(const SpentRounds& job, const JobRounds& rounds) {
 }
 
 // Rounds of one plan under `adjacency`.
-Composition ComposeJob(const SpentRounds& job, Adjacency adjacency) {
-  const JobRounds rounds(job, adjacency);
+Composition ComposeJob(const SpentRounds& job, Adjacency adjacency, bool draws_known) {
+  const JobRounds rounds(job, adjacency, draws_known);
+  if (rounds.charged() == 0) return {};
   return {rounds.Sampled(), rounds.Unsampled(), rounds.Watched(), DeviationsOf(job, rounds)};
 }
 
@@ -238,13 +244,9 @@ Composition ComposeReleases(const Plan& plan, int64_t rounds,
   jobs.push_back({plan, is_passes && rounds > 0 ? plan.LimitRounds() : rounds, rounds});
   Composition all;
   for (SpentRounds& job : jobs) {
-    if (ChargedRounds(job, adjacency) == 0) continue;
     job.plan.colluders = std::max(job.plan.colluders, plan.colluders);
-    Composition one = ComposeJob(job, adjacency);
-    if (job.plan.participants_known || is_passes) {
-      one = WithDrawsKnown(std::move(one));
-      one.watched = one.unsampled;
-    }
+    const Composition one = ComposeJob(job, adjacency, job.plan.participants_known || is_passes);
+    if (one.rounds.empty()) continue;
     if (all.rounds.empty()) {
       all = one;
     } else {

@@ -90,8 +90,8 @@ Composition ComposeReleases(const Plan& plan, int64_t rounds,
                             const std::vector<SpentRounds>& before);
 
 // The composition for an adversary that sees the participants. Nothing is amplified, and each
-// device is charged for every round. The draws depend on no data, so a cap reveals nothing. The
-// refusals of updates stay charged.
+// device is charged for every round, or for those that drew it. The draws depend on no data, so a
+// cap reveals nothing. The refusals of updates stay charged.
 Composition WithDrawsKnown(Composition composition);
 
 // The same for an adversary that sees the participants, but makes no round fail because of them

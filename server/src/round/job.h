@@ -179,6 +179,7 @@ class Job {
   std::vector<Candidate> HeardOf(std::vector<Candidate> candidates) const;
   std::vector<uint32_t> ChooseCohort() const;
   void Seal();
+  std::vector<int64_t> Drawn() const;  // DeviceRegistry::NumberOf() of the cohort, ascending
   privacy::Plan PlanOfRound() const {
     return PlanForFleet(budget_.phases().Limited(config_.plan), budget_.devices());
   }

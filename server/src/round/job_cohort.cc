@@ -128,11 +128,16 @@ void Job::DrawCohort() {
 // private noise before any of them learns of it.
 void Job::Seal() {
   if (!turns_ || turns_->IsSealed(round_, attempt_)) return;
-  SealRecord seal = {round_, attempt_, {}};
-  for (const uint32_t device : cohort_) seal.devices.push_back(devices_->NumberOf(device));
-  std::sort(seal.devices.begin(), seal.devices.end());
+  const SealRecord seal = {round_, attempt_, Drawn()};
   log_.SealAttempt(seal);
   turns_->Seal(seal);
+}
+
+std::vector<int64_t> Job::Drawn() const {
+  std::vector<int64_t> devices;
+  for (const uint32_t device : cohort_) devices.push_back(devices_->NumberOf(device));
+  std::sort(devices.begin(), devices.end());
+  return devices;
 }
 
 }  // namespace sotto::server

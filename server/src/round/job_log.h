@@ -87,7 +87,8 @@ struct AttemptRecord {
   std::vector<int64_t> joined = {};
 };
 
-// A released round: the model and its privacy claims, written together or not at all.
+// A released round: the model, its privacy claims and who was drawn, written together or not at
+// all.
 struct ReleaseRecord {
   uint32_t round = 0;
   uint32_t attempt = 0;
@@ -100,6 +101,10 @@ struct ReleaseRecord {
   double noise_sigma = 0.0;   // of one encoding, model units; 0 without privacy
   privacy::Plan plan;         // of the job
   uint32_t attempts = 0;      // of the job so far, this one included
+  // The devices that were drawn: DeviceRegistry::NumberOf(), ascending. Empty if the attempt was
+  // sealed, which wrote them. The other samplings need no seal before the sum is read: nobody sees
+  // a sum that is not released, and an attempt that was lost is drawn anew.
+  std::vector<int64_t> devices = {};
   // After this round, over the whole job and the jobs before it; empty without privacy.
   privacy::Statement spent;
   // The state of the job's optimiser, opaque bytes; empty if it has none. Valid during the call.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
+#include <limits>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -39,14 +40,48 @@ std::vector<int64_t> Union(const std::vector<int64_t>& a, const std::vector<int6
   return all;
 }
 
+// The released rounds in [first, end) of which no record says who was drawn: all were.
+int64_t UnrecordedRounds(const JobEntry& job, int64_t first, int64_t end) {
+  std::set<int64_t> recorded;
+  for (const SealRecord& seal : job.seals) recorded.insert(seal.round);
+  int64_t rounds = 0;
+  for (int64_t round = first; round < std::min(end, job.released); ++round) {
+    rounds += recorded.count(round) == 0 ? 1 : 0;
+  }
+  return rounds;
+}
+
+// The most attempts at rounds in [first, end) of the job in which one of these devices was drawn.
+int64_t MostTurns(const JobEntry& job, const std::vector<int64_t>& devices, int64_t first,
+                  int64_t end) {
+  std::map<int64_t, int64_t> turns;
+  int64_t most = 0;
+  for (const SealRecord& seal : job.seals) {
+    if (int64_t{seal.round} < first || int64_t{seal.round} >= end) continue;
+    for (const int64_t device : seal.devices) {
+      if (!std::binary_search(devices.begin(), devices.end(), device)) continue;
+      most = std::max(most, ++turns[device]);
+    }
+  }
+  return most + UnrecordedRounds(job, first, end);
+}
+
 // By the jobs before `job`; null: by all.
+//   devices  ascending
 std::vector<privacy::SpentRounds> SpentOn(const History& history, const JobEntry* job,
                                           const std::vector<int64_t>& devices) {
   std::vector<privacy::SpentRounds> spent;
   for (const JobEntry& other : history.jobs) {
     if (job != nullptr && other.number >= job->number) break;
     if (!Share(other.devices, devices)) continue;
-    for (const privacy::SpentRounds& phase : SpentBy(history, other)) spent.push_back(phase);
+    std::vector<privacy::SpentRounds> phases = SpentBy(history, other);
+    for (privacy::SpentRounds& phase : phases) {
+      const bool is_last = &phase == &phases.back();
+      const int64_t first = phase.plan.schedule.first_round;
+      const int64_t end = is_last ? std::numeric_limits<int64_t>::max() : first + phase.rounds;
+      phase.turns = MostTurns(other, devices, first, end);
+      spent.push_back(phase);
+    }
   }
   return spent;
 }
@@ -233,7 +268,8 @@ JobState StateOf(const std::string& store, const JobEntry& job, const StoredMode
   state.phases = PhasesOf(store, job);
   state.planned = static_cast<uint32_t>(PlanNow(store, job).rounds);
   std::copy(std::begin(job.job_id), std::end(job.job_id), state.job_id);
-  state.seals = job.seals;
+  const privacy::Plan plan = PlanFromConfiguration(store, job.configuration);
+  if (plan.sampling == privacy::Sampling::kPasses) state.seals = job.seals;
   state.next_round = static_cast<uint32_t>(job.released);
   state.next_attempt = static_cast<uint32_t>(job.next_attempt);
   state.attempts = static_cast<uint32_t>(job.attempts);

@@ -51,7 +51,8 @@ privacy::Owners OwnersOf(const History& history);
 // Numbers of the earlier jobs that share devices with a job. The job's figures include theirs.
 std::vector<int64_t> JobsBefore(const History& history, const JobEntry& job);
 
-// What earlier jobs have spent on the devices of a job and on the devices eligible now.
+// What earlier jobs have spent on the devices of a job and on the devices eligible now. Its turns
+// are the most that one of these devices had, phase by phase.
 //   job  the job to resume; null: a new job, whose devices are the ones eligible now
 // Throws as PlanOf().
 std::vector<privacy::SpentRounds> SpentBefore(const History& history, const JobEntry* job);

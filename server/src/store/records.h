@@ -91,12 +91,13 @@ struct JobEntry {
   std::vector<int64_t> first_devices;  // those with which it began, ascending
   std::vector<FleetEntry> fleets;      // changes, in their order
   std::vector<JobExtension> extensions;  // in their order
-  std::vector<SealRecord> seals;         // of kPasses: all its turns, by round and attempt
-  std::optional<HaltEntry> halt;         // the last one, which may be over
-  int64_t released = 0;                  // rounds
-  int64_t attempts = 0;                  // committed in all rounds
-  int64_t next_attempt = 0;              // at the next round: above every committed one
-  bool seeded = false;                   // one of its releases is marked as seeded
+  // Who was drawn, by round and attempt: in released attempts, and of kPasses in sealed ones.
+  std::vector<SealRecord> seals;
+  std::optional<HaltEntry> halt;  // the last one, which may be over
+  int64_t released = 0;      // rounds
+  int64_t attempts = 0;      // committed in all rounds
+  int64_t next_attempt = 0;  // at the next round: above every committed one
+  bool seeded = false;       // one of its releases is marked as seeded
 };
 
 // Stands for a round: of the model with which a job began.

@@ -37,7 +37,7 @@ class SqliteJobs {
   // Records who takes part from this attempt on, if that has changed.
   void KeepFleet(int64_t job, const AttemptRecord& record);
 
-  // Records that the attempt's devices are charged.
+  // Records who was drawn in an attempt that is released or sealed.
   void Seal(int64_t job, const SealRecord& record);
 
   // Records why the job opens no attempt now, unless its last record says the same of the same

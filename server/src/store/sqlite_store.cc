@@ -294,6 +294,7 @@ void SqliteStore::HaltJob(const HaltRecord& record) {
 
 void SqliteStore::CommitRelease(const ReleaseRecord& record) {
   Commit commit(*this);
+  if (!record.devices.empty()) jobs_.Seal(job_, {record.round, record.attempt, record.devices});
   AddRelease(record);
   AddToLedger(database_, job_, record, record.seeded || IsSeeded());
   Chain(database_).Append({"release", {job_, record.round}});

@@ -56,7 +56,7 @@ CREATE TABLE attempts (
   opened INTEGER NOT NULL,
   PRIMARY KEY (job, round, attempt)
 ) STRICT;
-CREATE TABLE turns (  -- of a sealed attempt: sealed means charged
+CREATE TABLE turns (  -- of an attempt that was released, or sealed: it is charged
   job INTEGER NOT NULL,
   round INTEGER NOT NULL,
   attempt INTEGER NOT NULL,

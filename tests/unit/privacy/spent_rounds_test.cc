@@ -125,6 +125,33 @@ TEST(SpentRoundsTest, WithoutCertificatesItIsTheAccountantOfAllRounds) {
               1e-9);
 }
 
+// The public does not know the draws: to it a job that says who was drawn costs what it cost. An
+// observer of uploads knows them: to it a device is charged for the rounds that drew it.
+TEST(SpentRoundsTest, KnownDrawsMakeTheNetworksFigureExactAndLeaveThePublics) {
+  const Plan plan = UniformPlan();
+  const Statement all = Account(plan, 30, {{plan, 30}});
+  for (const int64_t turns : {0, 4, 30, 99}) {
+    const Statement drawn = Account(plan, 30, {{plan, 30, 30, turns}});
+    EXPECT_EQ(drawn.epsilon(), all.epsilon()) << turns;
+    const double counted = static_cast<double>(30 + std::min<int64_t>(turns, 30));
+    EXPECT_NEAR(*drawn.Find(Adversary::kNetwork, View::kReleasesAndParticipants)->mu,
+                std::sqrt(counted) / plan.AccountedNoiseMultiplier(), 1e-6);
+    EXPECT_EQ(NetworkEpsilon(drawn) < NetworkEpsilon(all), turns < 30) << turns;
+  }
+}
+
+// A job under the other adjacency has secret draws for nobody.
+TEST(SpentRoundsTest, AJobUnderTheOtherAdjacencyIsChargedForItsTurns) {
+  const Plan plan = UniformPlan();
+  const SpentRounds poisson = {PoissonPlan(), 30, 30};
+  SpentRounds drawn = poisson;
+  drawn.turns = 3;
+  EXPECT_LT(Account(plan, 10, {drawn}).epsilon(), Account(plan, 10, {poisson}).epsilon());
+  EXPECT_EQ(Account(PoissonPlan(), 10, {drawn}).epsilon(),
+            Account(PoissonPlan(), 10, {poisson}).epsilon())
+      << "turns are replace-one";
+}
+
 // Sensitivity 2C and no amplification for the earlier job, whichever of the two comes first.
 TEST(SpentRoundsTest, AJobUnderTheOtherAdjacencyIsChargedUnsampledAtTwiceTheClippingBound) {
   Plan uniform = UniformPlan();

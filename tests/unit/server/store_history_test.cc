@@ -130,6 +130,22 @@ TEST(StoreHistory, WhatIsSpentIsTheReleasedRoundsOfThePlan) {
   EXPECT_EQ(spent[0].plan.noise_sigma, config.plan.noise_sigma);
 }
 
+TEST(StoreHistory, TheTurnsOfAJobAreTheMostThatOneOfTheDevicesHadPhaseByPhase) {
+  JobConfig config = SmallConfig();
+  config.plan.rounds = 10;
+  JobEntry job = JobOf(0, {1, 2, 4}, config);
+  job.released = job.attempts = 5;
+  job.fleets = {{2, 0, 8, 2}};
+  job.seals = {{0, 0, {1, 4}}, {1, 0, {1, 4}}, {2, 0, {2, 4}}, {3, 0, {1, 4}}, {4, 0, {2, 4}}};
+  std::vector<privacy::SpentRounds> spent = SpentBefore(HistoryOf({job}), nullptr);
+  ASSERT_EQ(spent.size(), 2u);
+  EXPECT_EQ(spent[0].turns, 2) << "device 1; device 4 is revoked";
+  EXPECT_EQ(spent[1].turns, 2) << "device 2";
+  job.seals.pop_back();
+  spent = SpentBefore(HistoryOf({job}), nullptr);
+  EXPECT_EQ(spent[1].turns, 2) << "nobody wrote who was in the last round: all were";
+}
+
 TEST(StoreHistory, AJobWithoutPrivacyIsSpentWithoutNoise) {
   JobConfig config = SmallConfig();
   config.codec = FindCodec("none");

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <map>
-#include <memory>
 #include <stdexcept>
 #include <vector>
 
@@ -14,62 +13,10 @@
 #include "store/open_store.h"
 #include "unit/server/store_fixture.h"
 #include "views/turns_output.h"
+#include "unit/server/server_start.h"
 
 namespace sotto::server {
 namespace {
-
-// A server that was started once more on the store: a job of passes and its devices.
-class ServerStart {
- public:
-  explicit ServerStart(const std::string& path, const JobConfig& config = SmallPassesConfig())
-      : store_(path, StoreMode::kExisting), devices_(store_.LoadDevices()) {
-    const History history = store_.ReadHistory();
-    const JobEntry* resumed = LastJob(history);
-    JobConfig now = config;
-    if (resumed == nullptr) now.plan.devices = devices_.eligible();
-    Key key;
-    key.bytes[0] = ++starts_;
-    job_ = std::make_unique<Job>(now, devices_, store_, key, ReadState(store_, resumed));
-  }
-
-  bool Open() { return job_->OpenRound(); }
-
-  void Report() {
-    for (const uint32_t device : job_->cohort()) {
-      SmallDevice client(devices_[device], device, *job_->config().model, ++starts_);
-      EXPECT_EQ(client.Run(*job_, device), Status::kOk);
-    }
-  }
-
-  void RunToItsEnd() {
-    while (Open()) {
-      Report();
-      EXPECT_TRUE(job_->CloseRound().released);
-    }
-  }
-
-  Job& job() { return *job_; }
-  SqliteStore& store() { return store_; }
-
- private:
-  static uint8_t starts_;
-  SqliteStore store_;
-  DeviceRegistry devices_;
-  std::unique_ptr<Job> job_;
-};
-
-uint8_t ServerStart::starts_ = 0;
-
-std::map<int64_t, int> TurnsIn(Store& store) {
-  std::map<int64_t, int> turns;
-  const History history = store.ReadHistory();
-  for (const JobEntry& job : history.jobs) {
-    for (const SealRecord& seal : job.seals) {
-      for (const int64_t device : seal.devices) ++turns[device];
-    }
-  }
-  return turns;
-}
 
 class StoreTurnsTest : public SqliteStoreTest {
  protected:
@@ -277,6 +224,40 @@ TEST_F(StoreTurnsTest, ASecondJobBeginsWithWhatTheFirstOneSpent) {
   EXPECT_NEAR(*both.Headline().mu, std::sqrt(2.0) * *privacy::Account(config.plan, 6).Headline().mu,
               1e-9);
   EXPECT_GT(both.epsilon(), first);
+}
+
+// Of uniform cohorts too: they are written with the release, and a later job counts them.
+TEST_F(StoreTurnsTest, ALaterJobIsChargedForTheRoundsThatReallyDrewADevice) {
+  std::map<int64_t, int64_t> drawn;
+  {
+    ServerStart server(path_, SmallConfig());
+    while (server.Open()) {
+      for (const uint32_t device : server.job().cohort()) ++drawn[int64_t{device} + 1];
+      server.Report();
+      EXPECT_TRUE(server.job().CloseRound().released);
+    }
+  }
+  SqliteStore store(path_, StoreMode::kExisting);
+  for (const auto& [device, count] : TurnsIn(store)) EXPECT_EQ(count, drawn.at(device)) << device;
+  EXPECT_EQ(TurnsIn(store).size(), drawn.size());
+  int64_t most = 0;
+  for (const auto& [device, count] : drawn) most = std::max(most, count);
+  const std::vector<privacy::SpentRounds> before = SpentBefore(store.ReadHistory(), nullptr);
+  ASSERT_EQ(before.size(), 1u);
+  EXPECT_EQ(before[0].rounds, 3);
+  EXPECT_EQ(before[0].turns, most);
+  const auto resumed = ReadState(store, LastJob(store.ReadHistory()));
+  EXPECT_TRUE(resumed->seals.empty()) << "only passes needs them";
+}
+
+TEST_F(StoreTurnsTest, AnAttemptOfAUniformJobThatReleasedNothingIsNoTurn) {
+  {
+    ServerStart server(path_, SmallConfig());
+    ASSERT_TRUE(server.Open());
+    server.Report();
+  }
+  ServerStart again(path_, SmallConfig());
+  EXPECT_TRUE(TurnsIn(again.store()).empty());
 }
 
 }  // namespace
