@@ -14,6 +14,7 @@
 #include "base/counted.h"
 #include "cli/commands.h"
 #include "cli/rows.h"
+#include "plans/plan.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
@@ -38,6 +39,8 @@ struct KeysOptions {
   std::string out;
   std::optional<uint64_t> seed;
   bool insecure_seed = false;
+  std::optional<double> life_epsilon;
+  std::optional<double> life_delta;
   std::string json;
   std::string header;
   std::string key;
@@ -94,11 +97,27 @@ class KeyFiles {
   std::optional<posix::PendingFiles> files_;
 };
 
+// The life epsilon with which a store is made. The same once more changes nothing: the command may
+// have been interrupted.
+void SetLifeEpsilon(const KeysOptions& o, size_t devices, Store& store) {
+  if (!o.life_epsilon) return;
+  const History history = store.ReadHistory();
+  if (history.life && history.life->epsilon == *o.life_epsilon) return;
+  if (!history.devices.empty()) {
+    throw std::invalid_argument(
+        fmt::format("--life-epsilon {}: {} was made before; use `sotto store raise-life-epsilon`",
+                    *o.life_epsilon, o.store));
+  }
+  store.RaiseLifeEpsilon(
+      *o.life_epsilon, o.life_delta.value_or(privacy::DefaultDelta(static_cast<int64_t>(devices))));
+}
+
 void RunNew(const KeysOptions& o) {
   const std::vector<Device> devices = NewDevices(o);
   const std::unique_ptr<Store> store = OpenStore(o.store, StoreMode::kCreate);
   KeyFiles files(o.out);
   store->RequireNew(devices);
+  SetLifeEpsilon(o, devices.size(), *store);
   files.Write(devices);  // takes time; nobody waits for the store meanwhile
   store->AddDevices(devices, o.seed.has_value(), o.owner);
   try {
@@ -302,6 +321,14 @@ Fields NewFields() {
       Row("insecure-seed", &KeysOptions::insecure_seed,
           "yes, I know that a seeded secret protects nothing")
           .Needs("seed"),
+      Row("life-epsilon", &KeysOptions::life_epsilon,
+          "of a new store: what the turns of one device in all of its jobs may cost together")
+          .Within({1e-6, 1e6})
+          .ByDefault("none: a second job of passes is refused"),
+      Row("life-delta", &KeysOptions::life_delta, "of that epsilon")
+          .Within({1e-300, 0.5})
+          .Needs("life-epsilon")
+          .ByDefault("min(1e-5, 1/(10 devices))"),
   };
 }
 

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "accounting/figures.h"
 #include "base/counted.h"
 #include "cli/commands.h"
 #include "cli/rows.h"
@@ -17,6 +19,7 @@
 #include "sotto/posix/terminal.h"
 #include "store/history.h"
 #include "store/ledger.h"
+#include "store/life.h"
 #include "store/open_store.h"
 #include "views/claims_output.h"
 #include "views/figures.h"
@@ -40,6 +43,8 @@ struct StoreOptions {
   bool watches = false;
   bool lists_turns = false;
   double every_s = 2;  // between two looks
+  double epsilon = 0;
+  std::optional<double> delta;
 };
 
 using Row = posix::Field<StoreOptions>;
@@ -290,6 +295,25 @@ void RunBackup(const StoreOptions& o) {
   }
 }
 
+void RaiseLifeEpsilon(const StoreOptions& o) {
+  const std::unique_ptr<Store> store = OpenStore(o.store);
+  const History history = store->ReadHistory();
+  const double delta =
+      history.life ? history.life->delta : o.delta.value_or(DefaultLifeDelta(history));
+  if (o.delta && *o.delta != delta) {
+    throw std::invalid_argument(
+        fmt::format("--delta {}: the life epsilon of {} has delta {} for good; leave --delta out",
+                    *o.delta, o.store, delta));
+  }
+  const std::string why = WhyNotLifeEpsilon(history, o.epsilon, delta, store->Server().has_value());
+  if (!why.empty()) throw std::invalid_argument(fmt::format("{}: {}", o.store, why));
+  store->RaiseLifeEpsilon(o.epsilon, delta);
+  fmt::print("{}: life epsilon {} at delta {}, before {}{}\n", o.store, o.epsilon,
+             privacy::DeltaText(delta),
+             history.life ? fmt::format("{}", history.life->epsilon) : "none",
+             store->Server() ? "; the server takes it at its next start" : "");
+}
+
 void SetPaused(const StoreOptions& o, bool paused) {
   const std::unique_ptr<Store> store = OpenStore(o.store);
   const bool was = store->IsPaused();
@@ -344,7 +368,7 @@ posix::Command JobCommand() {
 
 posix::Command StoreCommand() {
   return posix::CommandOf(
-      "store", "copy a store, also while a server runs",
+      "store", "copy a store, and limit what its devices spend in all its jobs",
       {posix::CommandFor<StoreOptions>("backup",
                                        "copy a store into a new file, also while a server runs")
            .Takes({
@@ -353,7 +377,22 @@ posix::Command StoreCommand() {
                    .Argument("FILE")
                    .Required(),
            })
-           .Runs(RunBackup)});
+           .Runs(RunBackup),
+       posix::CommandFor<StoreOptions>("raise-life-epsilon",
+                                       "allow the turns of one device in all jobs of the store "
+                                       "this epsilon; it is never lowered")
+           .Takes({
+               StoreRow<StoreOptions>(),
+               Row("", &StoreOptions::epsilon, "the epsilon, above the one before")
+                   .Argument("EPSILON")
+                   .Within({1e-6, 1e6})
+                   .Required(),
+               Row("delta", &StoreOptions::delta,
+                   "of the epsilon, when the store gets its first one")
+                   .Within({1e-300, 0.5})
+                   .ByDefault("min(1e-5, 1/(10 devices))"),
+           })
+           .Runs(RaiseLifeEpsilon)});
 }
 
 }  // namespace sotto::server

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "accounting/binomial.h"
+#include "accounting/gdp.h"
 #include "accounting/grouping.h"
 #include "accounting/log_space.h"
 #include "plans/private_noise.h"
@@ -234,6 +235,17 @@ void Append(const Composition& more, Composition* all) {
   sum.log_too_long = LogOfSum(sum.log_too_long, more.deviations.log_too_long);
 }
 
+// Lemma 13.
+void CapByLife(const Plan& plan, Composition* all) {
+  const double mu = UnsampledMu(all->rounds);
+  if (mu * mu > plan.life_mu_squared) {
+    const double z = (1 - kArithmeticMargin) / std::sqrt(plan.life_mu_squared);
+    all->rounds = MergedUnsampled({{Sampling::kNone, z, 1.0, 1}});
+    all->unsampled = all->watched = all->rounds;
+  }
+  all->deviations.coordinates = std::min(all->deviations.coordinates, plan.life_coordinates);
+}
+
 }  // namespace
 
 Composition ComposeReleases(const Plan& plan, int64_t rounds,
@@ -253,6 +265,7 @@ Composition ComposeReleases(const Plan& plan, int64_t rounds,
       Append(one, &all);
     }
   }
+  if (plan.life_mu_squared > 0 && !all.rounds.empty()) CapByLife(plan, &all);
   return all;
 }
 

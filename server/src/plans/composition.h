@@ -58,6 +58,10 @@
 // turns that the records name (SpentRounds::turns).
 //   Lemma 12. All rounds are then Gaussian, so their mu^2 add up exactly, also where what was
 //     released before chose them (gdp.h, lemma 2): no filter of fixed order is needed.
+//   Lemma 13. Let every device keep a limit over the life of the store, for mu^2 and for the
+//     coordinates (Plan::life_mu_squared, turns.h, lemma 10). Then mu^2 of all jobs together, this
+//     one to its end included, is at most the smaller of the sum and of the limit, and so are the
+//     coordinates: a device that would exceed it is not asked.
 //
 // Pure functions, safe from any thread. Part of sotto::server/plans.
 #pragma once

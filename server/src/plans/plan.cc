@@ -33,6 +33,8 @@ void ValidateCohort(const Plan& plan) {
   Require(plan.limit_rounds == 0 ||
               (is_passes && plan.limit_rounds > 0 && plan.limit_rounds <= plan.rounds),
           "limit_rounds", plan.limit_rounds, "0, or of passes in [1, rounds]");
+  Require(plan.life_mu_squared == 0 || (is_passes && plan.life_mu_squared > 0), "life_mu_squared",
+          plan.life_mu_squared, "0, or of passes above 0");
   Require(is_passes || plan.order == Order::kConnected, "order", Name(plan.order),
           "connected unless the sampling is passes");
   Require(plan.order == Order::kConnected || !plan.participants_known, "order", Name(plan.order),

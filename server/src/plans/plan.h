@@ -33,6 +33,10 @@ struct Plan {
   // kPasses, of a plan to which rounds were added: the number of rounds that it began with, in
   // [1, rounds]. A device's limit on mu^2 still follows from those rounds. 0: it is `rounds`.
   int64_t limit_rounds = 0;
+  // kPasses: the limit on one device's turns in all jobs of a store, LifeLimit() of turns.h, which
+  // every device keeps. 0: there is none.
+  double life_mu_squared = 0.0;
+  double life_coordinates = 0.0;
   Order order = Order::kConnected;  // of kPasses
   // Devices upload at a time that the server set before the round from public figures. So the time
   // at which a round closes tells nothing about them.

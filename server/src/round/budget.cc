@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "accounting/figures.h"
+#include "base/counted.h"
 
 namespace sotto::server {
 namespace {
@@ -83,8 +84,22 @@ double Budget::PlannedEpsilon() {
   return *planned_epsilon_;
 }
 
+// Of passes the budget is on this job's own limit: what earlier jobs spent is the store's matter.
+std::string Budget::RefusalOfTurns() {
+  const privacy::Plan plan = phases_.Limited(config_.plan);
+  if (!limit_epsilon_) limit_epsilon_ = privacy::HeadlineEpsilon(plan, 1);
+  if (*limit_epsilon_ <= config_.epsilon_budget) return "";
+  return fmt::format(
+      "the privacy budget cannot pay for another round: {} of one device cost epsilon {} at delta "
+      "{}, and the budget is {}; raise --epsilon-budget, or begin a job with more noise or fewer "
+      "--participations",
+      Counted(plan.participations, "turn"), privacy::EpsilonText(*limit_epsilon_),
+      privacy::DeltaText(plan.delta), config_.epsilon_budget);
+}
+
 std::string Budget::Refusal(uint32_t rounds) {
   if (!config_.codec->accounted) return "";
+  if (config_.plan.sampling == privacy::Sampling::kPasses) return RefusalOfTurns();
   const double next = Accounted(rounds + 1).epsilon();
   if (next <= config_.epsilon_budget) return "";
   const privacy::Statement& spent = Accounted(rounds);

@@ -43,7 +43,8 @@ class Budget {
   // it is. Call it as SpentAfter(). Computed anew only after the fleet has changed.
   double PlannedEpsilon();
 
-  // Why config.epsilon_budget cannot pay for one more round after `rounds`; empty if it can.
+  // Why config.epsilon_budget cannot pay for one more round after `rounds`; empty if it can. Of
+  // passes it pays for this job's limit alone, and that is the same for all rounds.
   std::string Refusal(uint32_t rounds);
 
  private:
@@ -51,6 +52,7 @@ class Budget {
   Disclosed DisclosedAfter(uint32_t rounds, uint32_t attempts) const;
   const privacy::Statement& Accounted(uint32_t rounds);
   void ForgetFigures();
+  std::string RefusalOfTurns();
 
   const JobConfig& config_;
   JobPhases phases_;
@@ -59,6 +61,7 @@ class Budget {
   // milliseconds and each round needs it twice: before the round opens and when it is released.
   std::optional<privacy::Statement> accounted_;
   std::optional<double> planned_epsilon_;
+  std::optional<double> limit_epsilon_;  // of passes: of the devices' limits in this job
 };
 
 }  // namespace sotto::server

@@ -42,7 +42,7 @@ Job::Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log, co
   if (config_.plan.sampling == privacy::Sampling::kPasses) {
     privacy::Plan plan = budget_.phases().Limited(config_.plan);
     if (!config_.codec->noise) plan.delta = 0.5;  // a job without privacy has none
-    turns_.emplace(plan);
+    turns_.emplace(plan, config_.turns_before, config_.life_limit);
   }
   if (!resume && config_.plan.devices != devices_->eligible()) {
     throw std::invalid_argument("the plan's number of devices is not that of the registry");
@@ -179,8 +179,9 @@ void Job::StartAttempt() {
              Counted(LargestCohort(DevicesWithRoom()), "device") + OfDifferentOwners() +
              " of the " + std::to_string(config_.plan.cohort) +
              " that a round needs have one left; a device takes part in at most " +
-             Counted(config_.plan.participations, "round") +
-             " of a job; to go on, add devices, or begin another job");
+             Counted(config_.plan.participations, "round") + " of a job" +
+             (config_.life_limit ? ", and the store's life epsilon limits all jobs together" : "") +
+             "; to go on, add devices, or begin another job");
       return;
     }
     DrawCohort();

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "plans/device_accuracy.h"
 #include "plans/learning_rate.h"
 #include "plans/plan.h"
+#include "plans/turns.h"
 #include "sotto/messages.h"
 #include "sotto/nn.h"
 #include "sotto/train.h"
@@ -97,8 +99,12 @@ struct JobConfig {
 
   // What earlier jobs have spent on some of these devices. It counts in every epsilon of this job.
   std::vector<privacy::SpentRounds> spent_before;
+  // Of Sampling::kPasses: what earlier jobs of the store charged each device for, by
+  // DeviceRegistry::NumberOf(), and the limit on that and this job's turns; absent: there is none.
+  std::map<int64_t, privacy::Turns> turns_before;
+  std::optional<privacy::Turns> life_limit;
   // A round that would raise epsilon above this value does not start; infinity: no limit but the
-  // plan.
+  // plan. Of Sampling::kPasses the epsilon of this job alone: its limit is.
   double epsilon_budget = std::numeric_limits<double>::infinity();
   // If fewer devices, drawn or not, check in by the deadline, the attempt is given up, at no
   // privacy cost: see GiveAttemptUp() in job.cc. At most plan.devices; 0 for Poisson sampling with

@@ -1,10 +1,13 @@
 #include "round/turn_book.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sotto::server {
 
-TurnBook::TurnBook(const privacy::Plan& plan) : plan_(plan), limit_(privacy::LimitOf(plan)) {}
+TurnBook::TurnBook(const privacy::Plan& plan, TurnsByDevice before,
+                   const std::optional<privacy::Turns>& life)
+    : plan_(plan), limit_(privacy::LimitOf(plan)), before_(std::move(before)), life_(life) {}
 
 bool TurnBook::IsSealed(uint32_t round, uint32_t attempt) const {
   return std::any_of(seals_.rbegin(), seals_.rend(), [&](const SealRecord& seal) {
@@ -24,7 +27,14 @@ void TurnBook::Seal(const SealRecord& seal) {
 }
 
 bool TurnBook::HasRoom(int64_t device, const privacy::Turns& turn) const {
-  return privacy::HasRoom(UsedBy(device), turn, limit_);
+  return privacy::HasRoom(UsedBy(device), turn, limit_) &&
+         (!life_ || privacy::HasRoom(UsedInLifeBy(device), turn, *life_));
+}
+
+privacy::Turns TurnBook::UsedInLifeBy(int64_t device) const {
+  const auto before = before_.find(device);
+  const privacy::Turns used = UsedBy(device);
+  return before == before_.end() ? used : before->second + used;
 }
 
 privacy::Turns TurnBook::UsedBy(int64_t device) const {

@@ -8,10 +8,15 @@
 // by DeviceRegistry::NumberOf(), which no change of a fleet and no new secret moves; so nothing
 // refills a device. A device that joins has had no turn.
 //
+// Two limits: K turns of this job, and what the store allows a device over all of its jobs, if it
+// has such a limit (store/life.h). A device needs room in both.
+//
 // One thread at a time.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -22,8 +27,13 @@ namespace sotto::server {
 
 class TurnBook {
  public:
+  using TurnsByDevice = std::map<int64_t, privacy::Turns>;
+
   // Of a plan of kPasses; its limit_rounds set the limit.
-  explicit TurnBook(const privacy::Plan& plan);
+  //   before  what earlier jobs of the store charged each device for
+  //   life    the limit on those and these turns together; absent: none
+  explicit TurnBook(const privacy::Plan& plan, TurnsByDevice before = {},
+                    const std::optional<privacy::Turns>& life = std::nullopt);
 
   // Charges the devices of a sealed attempt. Twice for the same attempt changes nothing.
   void Seal(const SealRecord& seal);
@@ -33,10 +43,14 @@ class TurnBook {
   privacy::Turns TurnIn(int64_t round) const { return privacy::TurnIn(plan_, round); }
   bool HasRoom(int64_t device, const privacy::Turns& turn) const;
 
-  // What the device was charged for, and the round of its last turn; kNoRound: it had none.
+  // What the device was charged for in this job, and the round of its last turn; kNoRound: it had
+  // none.
   static constexpr int64_t kNoRound = -1;
   privacy::Turns UsedBy(int64_t device) const;
   int64_t LastRoundOf(int64_t device) const;
+
+  // What it was charged for in all jobs of the store.
+  privacy::Turns UsedInLifeBy(int64_t device) const;
 
   const privacy::Turns& limit() const { return limit_; }
   const std::vector<SealRecord>& seals() const { return seals_; }  // in their order
@@ -49,6 +63,8 @@ class TurnBook {
 
   const privacy::Plan plan_;
   const privacy::Turns limit_;
+  const TurnsByDevice before_;
+  const std::optional<privacy::Turns> life_;
   std::unordered_map<int64_t, Used> used_;  // by DeviceRegistry::NumberOf()
   std::vector<SealRecord> seals_;
 };

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "data/catalog.h"
 #include "plans/calibration.h"
+#include "service/life_start.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/service.h"
 #include "spec/make_job.h"
@@ -58,20 +60,26 @@ ServerOptions ServerOptionsOf(const ServeRequest& o) {
 JobConfig ServedConfig(const ServeRequest& o, uint32_t devices, const History& history,
                        const JobEntry* resumed) {
   JobConfig config;
+  ServeRequest then = o;
+  if (resumed != nullptr) KeepSampling(PlanOf(history, *resumed), &then);
+  // The epsilon of a job of passes is this job's alone: service/life_start.h limits all jobs.
+  const bool is_own = then.job.plan.sampling == privacy::Sampling::kPasses;
+  const auto before = [is_own](std::vector<privacy::SpentRounds> spent) {
+    return is_own ? std::vector<privacy::SpentRounds>() : std::move(spent);
+  };
   if (resumed == nullptr) {
-    config = MakeJobAfter(o, devices, SpentBefore(history, nullptr));
+    config = MakeJobAfter(o, devices, before(SpentBefore(history, nullptr)));
     RequireSmallDelta(o, config, o.accepts_delta);
   } else {
     const privacy::Plan began = PlanOf(history, *resumed);
-    ServeRequest then = o;
-    KeepSampling(began, &then);
     then.job.plan.rounds = std::min(o.job.plan.rounds, began.rounds);
     config = MakeJobAfter(then, static_cast<uint32_t>(began.devices),
-                          SpentAtBeginning(history, *resumed));
+                          before(SpentAtBeginning(history, *resumed)));
     const bool follows = config.plan.sampling == privacy::Sampling::kPasses && !o.Has("rounds");
     if (!follows) config.plan.rounds = o.job.plan.rounds;
-    if (config.codec->noise) config.spent_before = SpentBefore(history, resumed);
   }
+  if (config.codec->noise) config.spent_before = SpentBefore(history, resumed);
+  GoOnInLife(o.store, history, resumed, &config);
   config.seeded = o.seed.has_value();
   config.process.poll_interval_ms = static_cast<uint32_t>(PollInterval(o) * 1000);
   if (config.plan.timed_reports) {

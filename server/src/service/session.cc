@@ -12,6 +12,7 @@
 #include "base/gave_up.h"
 #include "plans/statement.h"
 #include "service/job_start.h"
+#include "service/life_start.h"
 #include "service/report.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
@@ -209,6 +210,7 @@ void ServeSession::LogStart(const privacy::Statement& planned) const {
   for (const std::string& line : DescribeBeforeStart(config_, planned, OwnersOf(history_))) {
     log_.Write(line);
   }
+  if (const std::string life = DescribeLife(history_, config_); !life.empty()) log_.Write(life);
   LogEarlierJobs(config_, log_);
   if (!config_.codec->certified)
     log_.Write("NO PRIVACY: this job protects nothing; for experiments only");

@@ -125,11 +125,19 @@ struct StoredEvaluation {
   int64_t evaluated = 0;  // seconds since 1970
 };
 
+// The limit on what the turns of one device in all jobs of a store may cost (store/life.h).
+struct LifeEpsilon {
+  double epsilon = 0.0;
+  double delta = 0.0;
+  int64_t since = 0;  // seconds since 1970
+};
+
 // All devices and all jobs at one moment, each in the order of their numbers.
 struct History {
   std::string store;  // its name, for messages
   std::vector<DeviceRecord> devices;
   std::vector<JobEntry> jobs;
+  std::optional<LifeEpsilon> life = std::nullopt;  // absent: there is no limit
 };
 
 }  // namespace sotto::server

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <stdexcept>
 
 #include "base/bytes.h"
 #include "sotto/bytes.h"
@@ -156,7 +157,36 @@ bool SqliteStore::IsPaused() {
 }
 
 // Call it within a transaction: all records are then of one moment.
-History SqliteStore::ReadWithin() { return {database_.path(), devices_.List(), jobs_.Read()}; }
+History SqliteStore::ReadWithin() {
+  return {database_.path(), devices_.List(), jobs_.Read(), ReadLife()};
+}
+
+std::optional<LifeEpsilon> SqliteStore::ReadLife() {
+  Statement row(database_,
+                "SELECT epsilon, delta, since FROM life_epsilons ORDER BY number DESC LIMIT 1");
+  if (!row.Step()) return std::nullopt;
+  return LifeEpsilon{row.Real(0), row.Real(1), row.Integer(2)};
+}
+
+void SqliteStore::RaiseLifeEpsilon(double epsilon, double delta) {
+  Commit commit(*this);
+  const std::optional<LifeEpsilon> former = ReadLife();
+  if (former && epsilon <= former->epsilon) {
+    throw std::invalid_argument(fmt::format(
+        "{}: its life epsilon is {} already, and is never lowered: models were released under it; "
+        "name a larger one",
+        database_.path(), former->epsilon));
+  }
+  const int64_t number = database_.Integer("SELECT count(*) + 1 FROM life_epsilons");
+  Insert(database_, "life_epsilons",
+         {{"number", number},
+          {"former_epsilon", former ? former->epsilon : 0.0},
+          {"epsilon", epsilon},
+          {"delta", former ? former->delta : delta},
+          {"since", SecondsSince1970()}});
+  Chain(database_).Append({"life", {number}});
+  commit.Finish();
+}
 
 History SqliteStore::ReadHistory() {
   const Transaction moment(database_, Transaction::Kind::kRead);

@@ -75,6 +75,7 @@ class SqliteStore final : public Store {
   // For a backup, which copies what is in it.
   Database& database() { return database_; }
 
+  void RaiseLifeEpsilon(double epsilon, double delta) override;
   History ReadHistory() override;
   std::vector<LedgerEntry> Ledger() override;
   std::vector<int64_t> ListModels(int64_t job) override;
@@ -104,6 +105,7 @@ class SqliteStore final : public Store {
   ChainHead EndOfLog();
   int64_t LastRecord();
   History ReadWithin();
+  std::optional<LifeEpsilon> ReadLife();
   void RequireSameFleet();
   int64_t AddJob(const JobRecord& record);
   Key ReceiptKey();

@@ -212,6 +212,13 @@ CREATE TABLE pauses (
   paused INTEGER NOT NULL CHECK (paused IN (0, 1)),
   since INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE life_epsilons (
+  number INTEGER PRIMARY KEY,    -- from 1; the last one holds
+  former_epsilon REAL NOT NULL,  -- of the one before; 0: there was none
+  epsilon REAL NOT NULL,         -- of the turns of one device in all jobs
+  delta REAL NOT NULL,           -- the same in all rows
+  since INTEGER NOT NULL
+) STRICT;
 )sql";
 
 }  // namespace sotto::server

@@ -94,7 +94,11 @@ class Store : public JobLog {
   virtual void SetPaused(bool paused) = 0;
   virtual bool IsPaused() = 0;
 
-  // Devices and jobs, all read at one moment.
+  // Sets the limit on each device's turns in all jobs. Throws std::invalid_argument if the epsilon
+  // is not above the one before; that one's delta stays. store/life.h says what else must hold.
+  virtual void RaiseLifeEpsilon(double epsilon, double delta) = 0;
+
+  // Devices, jobs and the limit, all read at one moment.
   virtual History ReadHistory() = 0;
 
   // All releases, by job and round.

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "service/life_start.h"
+#include "store/life.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {
@@ -21,6 +23,7 @@ class ServerStart {
     JobConfig now = config;
     now.plan.devices = resumed == nullptr ? devices_.eligible() : PlanOf(history, *resumed).devices;
     now.spent_before = SpentBefore(history, resumed);
+    GoOnInLife(path, history, resumed, &now);
     if (is_new_job) store_.AllowNewJob();
     static uint8_t starts = 0;
     Key key;

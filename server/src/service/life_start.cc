@@ -1,0 +1,133 @@
+#include "service/life_start.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <stdexcept>
+
+#include "accounting/figures.h"
+#include "base/counted.h"
+#include "plans/statement.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr int kDecimals = 2;
+
+// "this job has epsilon 6.00, its devices over all jobs 9.10, at delta 1e-05", as the claims say.
+std::string DescribeJobAndLife(const JobConfig& config) {
+  const double own = privacy::HeadlineEpsilon(config.plan, 1);
+  const double all = privacy::HeadlineEpsilon(config.plan, 1, config.spent_before);
+  return fmt::format("this job has epsilon {}, its devices over all jobs {}, at delta {}",
+                     privacy::EpsilonText(own, kDecimals), privacy::EpsilonText(all, kDecimals),
+                     privacy::DeltaText(config.plan.delta));
+}
+
+// The command that gives the store a limit with room for these turns.
+std::string HowToRaise(const std::string& store, const History& history,
+                       const privacy::Turns& turns, const privacy::Plan& plan) {
+  const double delta = history.life ? history.life->delta : plan.delta;
+  const double epsilon = LifeEpsilonFor(turns, delta, plan.certificate);
+  if (std::isinf(epsilon)) {
+    return "no epsilon covers that: one of the jobs has no noise, or hardly any; use new devices "
+           "in a new store";
+  }
+  const bool is_default = history.life || delta == DefaultLifeDelta(history);
+  return fmt::format("allow it with `sotto store raise-life-epsilon {} {:.1f}{}`", store, epsilon,
+                     is_default ? "" : fmt::format(" --delta {}", delta));
+}
+
+// How many of the eligible devices have room for so many turns of the job's kind.
+int64_t DevicesWithRoom(const History& history, const JobConfig& config,
+                        const privacy::Turns& turns) {
+  return std::count_if(
+      history.devices.begin(), history.devices.end(), [&](const DeviceRecord& device) {
+        const auto before = config.turns_before.find(device.number);
+        const privacy::Turns used =
+            before == config.turns_before.end() ? privacy::Turns() : before->second;
+        return device.is_eligible() && privacy::HasRoom(used, turns, *config.life_limit);
+      });
+}
+
+// A job whose draws are secret, or without noise.
+void RequireRoomForAll(const std::string& store, const History& history, const JobEntry* resumed,
+                       const JobConfig& config) {
+  if (!history.life) return;
+  if (!config.codec->noise) {
+    throw std::invalid_argument(fmt::format(
+        "a job without noise has no epsilon, and the life epsilon of {} is {}; use another store",
+        store, history.life->epsilon));
+  }
+  const privacy::Plan& plan = config.plan;
+  const privacy::Turns worst = WorstCaseOf(history, resumed, plan);
+  if (privacy::HasRoom({}, worst, *LifeLimitOf(history, plan.certificate))) return;
+  throw std::invalid_argument(fmt::format(
+      "--sampling {}: a device that is drawn in each of {} has epsilon {} over all jobs, and the "
+      "store's life epsilon is {} at delta {}. Which devices have room must not decide about a "
+      "secret draw, so the job needs room for all: take --sampling passes or fewer rounds, or {}",
+      privacy::Name(plan.sampling), Counted(plan.rounds, "round"),
+      privacy::EpsilonText(
+          privacy::GuaranteeOf(worst, history.life->delta, plan.certificate).epsilon, kDecimals),
+      history.life->epsilon, privacy::DeltaText(history.life->delta),
+      HowToRaise(store, history, worst, plan)));
+}
+
+void RequireLife(const std::string& store, const History& history, const JobConfig& config) {
+  const privacy::Plan& plan = config.plan;
+  const privacy::Turns most = MostOf(config.turns_before, history, true);
+  if (most.count == 0) return;
+  throw std::invalid_argument(fmt::format(
+      "{} holds an earlier job on these devices, and who sees the new models has seen its models: "
+      "{}; {}, and start again; or use new devices in a new store",
+      store, DescribeJobAndLife(config),
+      HowToRaise(store, history, most + privacy::LimitOf(plan), plan)));
+}
+
+void RequireRoomForACohort(const std::string& store, const History& history,
+                           const JobConfig& config) {
+  const privacy::Plan& plan = config.plan;
+  const int64_t devices = DevicesWithRoom(history, config, privacy::TurnIn(plan, 0));
+  if (devices >= plan.cohort) return;
+  const privacy::Turns most = MostOf(config.turns_before, history, true);
+  throw std::invalid_argument(fmt::format(
+      "{} of the {} that a round needs have room for a turn: the store's life epsilon is {} at "
+      "delta {}; {}; {}, or add devices",
+      Counted(devices, "device"), plan.cohort, history.life->epsilon,
+      privacy::DeltaText(history.life->delta), DescribeJobAndLife(config),
+      HowToRaise(store, history, most + privacy::LimitOf(plan), plan)));
+}
+
+}  // namespace
+
+void GoOnInLife(const std::string& store, const History& history, const JobEntry* resumed,
+                JobConfig* config) {
+  privacy::Plan& plan = config->plan;
+  if (plan.sampling != privacy::Sampling::kPasses || !config->codec->noise) {
+    RequireRoomForAll(store, history, resumed, *config);
+    return;
+  }
+  config->turns_before = TurnsBefore(history, resumed, plan.colluders);
+  config->life_limit = LifeLimitOf(history, plan.certificate);
+  if (!config->life_limit) {
+    if (resumed == nullptr) RequireLife(store, history, *config);
+    return;
+  }
+  if (resumed == nullptr) RequireRoomForACohort(store, history, *config);
+  // With more colluders than an earlier job assumed, its turns cost more than the store counted.
+  const privacy::Turns most = MostOf(config->turns_before, history, false);
+  if (!privacy::HasRoom({}, most, *config->life_limit)) return;
+  plan.life_mu_squared = config->life_limit->mu_squared;
+  plan.life_coordinates = config->life_limit->coordinates;
+}
+
+std::string DescribeLife(const History& history, const JobConfig& config) {
+  if (!config.life_limit) return "";
+  return fmt::format(
+      "the store's life: {}; none gets beyond its life epsilon, {} at delta {}; {} of {} have room "
+      "for all their turns in this job",
+      DescribeJobAndLife(config), history.life->epsilon, privacy::DeltaText(history.life->delta),
+      DevicesWithRoom(history, config, privacy::LimitOf(config.plan)),
+      Counted(config.plan.devices, "device"));
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,132 @@
+#include "store/life.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <set>
+
+#include "accounting/figures.h"
+#include "sotto/certificate.h"
+#include "store/history.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr privacy::CertificateBounds kOurs = {kDitherEta, kDitherTau, kDitherRange};
+
+void Raise(const privacy::Turns& turns, privacy::Turns* most) {
+  most->count = std::max(most->count, turns.count);
+  most->mu_squared = std::max(most->mu_squared, turns.mu_squared);
+  most->coordinates = std::max(most->coordinates, turns.coordinates);
+}
+
+privacy::Plan PlanWith(const History& history, const JobEntry& job, int64_t colluders) {
+  privacy::Plan plan = PlanOf(history, job);
+  plan.rounds = PlanNow(history.store, job).rounds;
+  plan.colluders = std::max(plan.colluders, colluders);
+  return plan;
+}
+
+privacy::Turns InRounds(const privacy::Plan& plan, int64_t rounds) {
+  privacy::Turns turns;
+  for (int64_t round = 0; round < rounds; ++round) turns = turns + privacy::TurnIn(plan, round);
+  return turns;
+}
+
+void Charge(const JobEntry& job, const privacy::Plan& plan, TurnsByDevice* turns) {
+  std::set<int64_t> recorded;
+  for (const SealRecord& seal : job.seals) {
+    const privacy::Turns turn = privacy::TurnIn(plan, seal.round);
+    for (const int64_t device : seal.devices) (*turns)[device] = (*turns)[device] + turn;
+    recorded.insert(seal.round);
+  }
+  for (int64_t round = 0; round < job.released; ++round) {
+    if (recorded.count(round) != 0) continue;  // otherwise nobody wrote who was drawn
+    const privacy::Turns turn = privacy::TurnIn(plan, round);
+    for (const int64_t device : job.devices) (*turns)[device] = (*turns)[device] + turn;
+  }
+}
+
+}  // namespace
+
+TurnsByDevice TurnsBefore(const History& history, const JobEntry* job, int64_t colluders) {
+  TurnsByDevice turns;
+  for (const JobEntry& other : history.jobs) {
+    if (job != nullptr && other.number >= job->number) break;
+    Charge(other, PlanWith(history, other, colluders), &turns);
+  }
+  return turns;
+}
+
+privacy::Turns MostOf(const TurnsByDevice& turns, const History& history, bool eligible) {
+  privacy::Turns most;
+  for (const DeviceRecord& device : history.devices) {
+    const auto found = turns.find(device.number);
+    if (found == turns.end() || (eligible && !device.is_eligible())) continue;
+    Raise(found->second, &most);
+  }
+  return most;
+}
+
+privacy::Turns WorstCaseOf(const History& history, const JobEntry* job, const privacy::Plan& plan) {
+  TurnsByDevice turns;
+  for (const JobEntry& other : history.jobs) {
+    if (job != nullptr && other.number >= job->number) break;
+    const privacy::Plan then = PlanWith(history, other, plan.colluders);
+    if (then.sampling == privacy::Sampling::kPasses) {
+      Charge(other, then, &turns);
+      continue;
+    }
+    const privacy::Turns all = InRounds(then, other.released);
+    for (const int64_t device : other.devices) turns[device] = turns[device] + all;
+  }
+  return MostOf(turns, history, false) + InRounds(plan, plan.rounds);
+}
+
+std::optional<privacy::Turns> LifeLimitOf(const History& history,
+                                          const privacy::CertificateBounds& certificate) {
+  if (!history.life) return std::nullopt;
+  return privacy::LifeLimit(history.life->epsilon, history.life->delta, certificate);
+}
+
+double LifeEpsilonFor(const privacy::Turns& turns, double delta,
+                      const privacy::CertificateBounds& certificate) {
+  constexpr double kPlaces = 10;
+  constexpr int kMostSteps = 100;
+  if (!std::isfinite(turns.mu_squared)) return std::numeric_limits<double>::infinity();
+  const double least = privacy::GuaranteeOf(turns, delta, certificate).epsilon;
+  if (!std::isfinite(least)) return least;
+  double units = std::ceil(std::max(least, 1 / kPlaces) * kPlaces);
+  for (int step = 0; step < kMostSteps; ++step, units = std::ceil(units * 1.001 + 0.5)) {
+    const privacy::Turns limit = privacy::LifeLimit(units / kPlaces, delta, certificate);
+    if (privacy::HasRoom({}, turns, limit)) return units / kPlaces;
+  }
+  return std::numeric_limits<double>::infinity();
+}
+
+double DefaultLifeDelta(const History& history) {
+  const auto eligible = std::count_if(history.devices.begin(), history.devices.end(),
+                                      [](const DeviceRecord& d) { return d.is_eligible(); });
+  return privacy::DefaultDelta(std::max<int64_t>(eligible, 1));
+}
+
+std::string WhyNotLifeEpsilon(const History& history, double epsilon, double delta,
+                              bool is_served) {
+  if (history.life) return "";  // every device keeps the one before
+  if (is_served) {
+    return "a server runs its job without a life epsilon; stop it, set one, and start it again";
+  }
+  const privacy::Turns spent = MostOf(TurnsBefore(history, nullptr), history, false);
+  if (privacy::HasRoom({}, spent, privacy::LifeLimit(epsilon, delta, kOurs))) return "";
+  const double least = LifeEpsilonFor(spent, delta, kOurs);
+  if (std::isinf(least)) {
+    return "a job without noise has asked some of its devices, so no epsilon covers them; begin a "
+           "new store with new devices";
+  }
+  return fmt::format("its jobs have spent epsilon {} on a device already; name at least {:.1f}",
+                     privacy::EpsilonText(privacy::GuaranteeOf(spent, delta, kOurs).epsilon),
+                     least);
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,405 @@
+// Tests of a store's life: sums over all jobs, their limit, and that nothing refills a device.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "accounting/figures.h"
+#include "plans/calibration.h"
+#include "plans/statement.h"
+#include "plans/turns.h"
+#include "sotto/certificate.h"
+#include "unit/server/server_start.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr double kDelta = 1e-3;
+constexpr privacy::CertificateBounds kCertificate = {kDitherEta, kDitherTau, kDitherRange};
+
+privacy::Turns TurnsTimes(const privacy::Turns& turn, int64_t count) {
+  privacy::Turns turns;
+  for (int64_t i = 0; i < count; ++i) turns = turns + turn;
+  return turns;
+}
+
+// A life epsilon for so many turns of the small job.
+double EpsilonOfTurns(int64_t count, const JobConfig& config = SmallPassesConfig()) {
+  return LifeEpsilonFor(TurnsTimes(privacy::TurnIn(config.plan, 0), count), kDelta, kCertificate);
+}
+
+class StoreLifeTest : public SqliteStoreTest {
+ protected:
+  void SetUp() override {
+    SqliteStoreTest::SetUp();
+    SqliteStore store(path_, kCreate);
+    store.AddDevices(SomeDevices(), false);
+  }
+
+  void Raise(double epsilon) const {
+    SqliteStore store(path_, StoreMode::kExisting);
+    ASSERT_EQ(WhyNotLifeEpsilon(store.ReadHistory(), epsilon, kDelta, false), "");
+    store.RaiseLifeEpsilon(epsilon, kDelta);
+  }
+
+  // Runs a job to its end; of passes with rounds in which nobody reports.
+  void RunJob(const JobConfig& config, bool is_new_job = true) const {
+    ServerStart server(path_, config, is_new_job);
+    while (server.Open()) {
+      if (config.plan.sampling != privacy::Sampling::kPasses) server.Report();
+      EXPECT_TRUE(server.job().CloseRound().released);
+    }
+  }
+
+  // Why the job does not begin.
+  std::string Refusal(const JobConfig& config, bool is_new_job = true) const {
+    try {
+      const ServerStart server(path_, config, is_new_job);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "it begins";
+  }
+
+  int64_t Records() const { return Rows("chain"); }
+
+  History ReadHistory() const {
+    SqliteStore store(path_, StoreMode::kExisting);
+    return store.ReadHistory();
+  }
+
+  int64_t Rows(const std::string& table) const {
+    Database database(path_, Access::kRead);
+    return database.Integer(("SELECT count(*) FROM " + table).c_str());
+  }
+};
+
+bool SaysWords(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
+// The figures of two jobs of epsilon 6: mu 1.3098 each, 9.10 together.
+TEST(StoreLife, TwoJobsOfEpsilonSixNeedALifeEpsilonOfNinePointTwo) {
+  privacy::Plan plan;
+  plan.sampling = privacy::Sampling::kPasses;
+  plan.devices = 1000;
+  plan.cohort = plan.planned_reports = 100;
+  plan.rounds = 40;
+  plan.participations = 4;
+  plan.dimension = 7850;
+  plan.clip_l2 = 0.4;
+  plan.delta = 1e-5;
+  plan.certificate = kCertificate;
+  plan = privacy::PlanForEpsilon(plan, 6);
+  const privacy::Turns limit = privacy::LimitOf(plan);
+  EXPECT_NEAR(std::sqrt(limit.mu_squared), 1.3098, 2e-3);
+  EXPECT_NEAR(privacy::HeadlineEpsilon(plan, 40), 6.0, 1e-3);
+  EXPECT_NEAR(privacy::HeadlineEpsilon(plan, 40, {{plan, 40, 40, 4}}), 9.10, 0.01);
+  EXPECT_EQ(LifeEpsilonFor(limit + limit, 1e-5, kCertificate), 9.2);
+  EXPECT_GT(LifeEpsilonFor(limit + limit + limit, 1e-5, kCertificate), 11.5);
+}
+
+TEST_F(StoreLifeTest, ALifeEpsilonIsARecordThatOnlyGrows) {
+  Raise(20);
+  Raise(30);
+  SqliteStore store(path_, StoreMode::kExisting);
+  EXPECT_THROW(store.RaiseLifeEpsilon(30, kDelta), std::invalid_argument);
+  EXPECT_THROW(store.RaiseLifeEpsilon(10, kDelta), std::invalid_argument);
+  store.RaiseLifeEpsilon(31, 0.4);
+  const std::optional<LifeEpsilon> life = store.ReadHistory().life;
+  ASSERT_TRUE(life.has_value());
+  EXPECT_EQ(life->epsilon, 31);
+  EXPECT_EQ(life->delta, kDelta) << "of the first one";
+  EXPECT_GT(life->since, 0);
+  EXPECT_EQ(Rows("life_epsilons"), 3);
+  RunSql("UPDATE life_epsilons SET epsilon = 90 WHERE number = 3");
+  EXPECT_TRUE(SaysWords(Refusal(SmallPassesConfig()) + RefusalOf([&] { SqliteStore again(path_); }),
+                        "life epsilon number 3"));
+}
+
+TEST_F(StoreLifeTest, AFirstLifeEpsilonCoversWhatWasSpentAndWaitsForTheServer) {
+  RunJob(SmallPassesConfig(), false);
+  const double both = EpsilonOfTurns(2);
+  const History history = ReadHistory();
+  EXPECT_TRUE(SaysWords(WhyNotLifeEpsilon(history, both / 2, kDelta, false), "name at least"));
+  EXPECT_EQ(WhyNotLifeEpsilon(history, both, kDelta, false), "");
+  EXPECT_TRUE(SaysWords(WhyNotLifeEpsilon(history, both, kDelta, true), "stop it"));
+}
+
+TEST_F(StoreLifeTest, WithoutALifeEpsilonASecondJobIsRefusedWithBothFigures) {
+  const JobConfig config = SmallPassesConfig();
+  RunJob(config, false);
+  const int64_t records = Records();
+  const std::string refusal = Refusal(config);
+  const double own = privacy::HeadlineEpsilon(config.plan, 6);
+  const double both = privacy::HeadlineEpsilon(config.plan, 6, {{config.plan, 6, 6, 2}});
+  EXPECT_TRUE(SaysWords(refusal, "this job has epsilon " + privacy::EpsilonText(own, 2)))
+      << refusal;
+  EXPECT_TRUE(SaysWords(refusal, "over all jobs " + privacy::EpsilonText(both, 2))) << refusal;
+  const double life = EpsilonOfTurns(4);
+  EXPECT_TRUE(
+      SaysWords(refusal, fmt::format("raise-life-epsilon {} {:.1f} --delta 0.001", path_, life)))
+      << refusal;
+  EXPECT_EQ(Records(), records) << "nothing is written";
+  EXPECT_EQ(Refusal(config, false), "it begins") << "a resumed job is no second one";
+  Raise(life);
+  EXPECT_EQ(Refusal(config), "it begins");
+}
+
+TEST_F(StoreLifeTest, ASecondJobOfAnySamplingIsChargedForTheDraws) {
+  RunJob(SmallConfig(), false);
+  EXPECT_TRUE(SaysWords(Refusal(SmallPassesConfig()), "holds an earlier job"));
+  EXPECT_EQ(Refusal(SmallConfig()), "it begins") << "its budget counts the jobs before";
+}
+
+TEST_F(StoreLifeTest, AJobWithoutNoiseLeavesNoRoomForAnyOther) {
+  JobConfig config = SmallPassesConfig();
+  config.codec = FindCodec("none");
+  RunJob(config, false);
+  EXPECT_TRUE(SaysWords(Refusal(SmallPassesConfig()), "no epsilon covers that"));
+  EXPECT_TRUE(SaysWords(WhyNotLifeEpsilon(ReadHistory(), 1e5, kDelta, false), "without noise"));
+}
+
+TEST_F(StoreLifeTest, WithALifeEpsilonNoJobWithoutNoiseBegins) {
+  Raise(50);
+  JobConfig config = SmallPassesConfig();
+  config.codec = FindCodec("none");
+  EXPECT_TRUE(SaysWords(Refusal(config), "without noise"));
+}
+
+// Whoever has room for a turn may be asked for it; the others end nobody's job.
+TEST_F(StoreLifeTest, ADeviceWithoutRoomIsNotAsked) {
+  Raise(EpsilonOfTurns(3));
+  RunJob(SmallPassesConfig(2, 6), false);
+  RunJob(SmallPassesConfig(2, 6));
+  for (const auto& [device, count] : TurnsIn(*std::make_unique<SqliteStore>(path_))) {
+    EXPECT_EQ(count, 3) << device;
+  }
+  EXPECT_EQ(ReadHistory().jobs[1].released, 3) << "of six";
+  const std::string refusal = Refusal(SmallPassesConfig(2, 6));
+  EXPECT_TRUE(SaysWords(refusal, "0 devices of the 4")) << refusal;
+  EXPECT_TRUE(SaysWords(refusal, "raise-life-epsilon")) << refusal;
+  {
+    SqliteStore store(path_);
+    std::vector<Device> more;
+    for (uint8_t i = 0; i < 4; ++i) {
+      more.push_back({"more-" + std::to_string(i), {}});
+      more.back().secret.bytes[29] = static_cast<uint8_t>(i + 1);
+    }
+    store.AddDevices(more, false);
+  }
+  RunJob(SmallPassesConfig(2, 6));
+  EXPECT_EQ(ReadHistory().jobs[2].released, 2) << "the four new ones, twice";
+}
+
+TEST_F(StoreLifeTest, TheClaimOfALaterJobIsTheSumAndAtMostTheLimit) {
+  Raise(EpsilonOfTurns(5));
+  for (int job = 0; job < 3; ++job) {
+    ServerStart server(path_, SmallPassesConfig(2, 6), job > 0);
+    ASSERT_TRUE(server.Open());
+    const privacy::Claim claim = server.job().CloseRound().spent.Headline();
+    const double turn = privacy::TurnIn(server.job().config().plan, 0).mu_squared;
+    const double limit = server.job().config().life_limit->mu_squared;
+    EXPECT_LT(limit, 6 * turn);
+    EXPECT_NEAR(*claim.mu, std::sqrt(std::min(limit, 2 * turn * (job + 1))), 1e-6) << job;
+    while (server.Open()) server.job().CloseRound();
+  }
+}
+
+// Who has room must not decide about a secret draw: the job needs room for a device in each round.
+TEST_F(StoreLifeTest, AJobOfSecretDrawsNeedsRoomForTheWorstCase) {
+  const JobConfig uniform = SmallConfig();  // three rounds
+  Raise(EpsilonOfTurns(5));
+  EXPECT_EQ(Refusal(uniform), "it begins");
+  RunJob(uniform, false);
+  const std::string refusal = Refusal(uniform);
+  EXPECT_TRUE(SaysWords(refusal, "drawn in each of 3 rounds")) << refusal;
+  EXPECT_TRUE(SaysWords(refusal, fmt::format("{:.1f}", EpsilonOfTurns(6)))) << refusal;
+  Raise(EpsilonOfTurns(6));
+  EXPECT_EQ(Refusal(uniform), "it begins");
+  RunJob(SmallPassesConfig(2, 6), true);  // is charged for real draws, at most three
+  EXPECT_GE(ReadHistory().jobs.back().released, 6);
+}
+
+// An older copy does not know the turns, but each device shows it: the server stops when the first
+// one says Hello, and no device is asked before it has said Hello.
+TEST_F(StoreLifeTest, ARestoredCopyStopsBeforeItAsksADeviceOnceMore) {
+  JobConfig config = SmallPassesConfig(1, 3);
+  config.process.hears_all = false;
+  const std::string copy = path_ + ".old";
+  std::vector<uint8_t> receipt;
+  {
+    ServerStart server(path_, SmallPassesConfig(1, 3));
+    std::filesystem::copy_file(path_, copy);
+    ASSERT_TRUE(server.Open());
+    const ByteSpan bytes = server.store().ReceiptOf(0, 0);
+    receipt.assign(bytes.begin(), bytes.end());
+    ASSERT_TRUE(server.job().CloseRound().released);
+  }
+  std::filesystem::rename(copy, path_);
+  ServerStart server(path_, config);
+  EXPECT_FALSE(server.Open()) << "nobody was heard";
+  Request hello;
+  hello.kind = Request::Kind::kHello;
+  hello.version = kProtocolVersion;
+  uint8_t digest[kSha256Size] = {};
+  ASSERT_EQ(ModelDigest(*config.model, digest), Status::kOk);
+  hello.model_digest = digest;
+  hello.receipt = {receipt.data(), receipt.size()};
+  EXPECT_THROW(server.job().Answer(0, hello), StaleLog);
+}
+
+// Random lives of a store: jobs of all kinds, kills, given-up attempts, new devices, revocations,
+// new secrets, raises. Counted by hand from who was asked, not by the code under test.
+class RandomLife {
+ public:
+  RandomLife(std::string path, uint32_t seed, double epsilon)
+      : path_(std::move(path)), random_(seed), epsilon_(epsilon) {}
+
+  void Step() {
+    switch (Below(8)) {
+      case 0:
+        return RotateOne();
+      case 1:
+        return RevokeOne();
+      case 2:
+        return AddOne();
+      case 3:
+        if (Below(3) == 0) Raise();
+        return;
+      default:
+        return Serve(Below(3) == 0);
+    }
+  }
+
+  // Of each device: the turns in each job, and mu^2 over all.
+  void Check() {
+    for (const auto& [key, count] : counts_) {
+      EXPECT_LE(count, most_.at(key.first)) << "job " << key.first << ", device " << key.second;
+    }
+    const double limit = privacy::LifeLimit(epsilon_, kDelta, kCertificate).mu_squared * (1 + 1e-9);
+    for (const auto& [device, squared] : squares_) EXPECT_LE(squared, limit) << device;
+  }
+
+  int64_t turns() const { return turns_; }
+
+ private:
+  uint32_t Below(uint32_t end) {
+    return std::uniform_int_distribution<uint32_t>(0, end - 1)(random_);
+  }
+
+  Key NewSecret() {
+    Key secret;
+    for (uint8_t& byte : secret.bytes) byte = static_cast<uint8_t>(Below(256));
+    return secret;
+  }
+
+  std::string SomeDevice() {
+    SqliteStore store(path_);
+    std::vector<std::string> names;
+    for (const DeviceRecord& device : store.ListDevices()) {
+      if (device.is_eligible()) names.push_back(device.id);
+    }
+    return names.size() < 6 ? "" : names[Below(static_cast<uint32_t>(names.size()))];
+  }
+
+  void RotateOne() {
+    if (const std::string id = SomeDevice(); !id.empty()) {
+      SqliteStore(path_).RotateDevice(id, NewSecret());
+    }
+  }
+
+  void RevokeOne() {
+    const std::string id = SomeDevice();
+    if (id.empty()) return;
+    SqliteStore store(path_);
+    store.RevokeDevice(id);
+    EXPECT_THROW(store.AddDevices({{id, NewSecret()}}, false), std::runtime_error);
+  }
+
+  void AddOne() {
+    SqliteStore(path_).AddDevices({{"added-" + std::to_string(++added_), NewSecret()}}, false);
+  }
+
+  void Raise() {
+    epsilon_ *= 1.2;
+    SqliteStore(path_).RaiseLifeEpsilon(epsilon_, kDelta);
+  }
+
+  void Serve(bool is_new_job) {
+    is_new_job = is_new_job || job_ == 0;
+    const JobConfig config = is_new_job ? SomeJob() : config_;
+    std::unique_ptr<ServerStart> server;
+    try {
+      server = std::make_unique<ServerStart>(path_, config, is_new_job);
+    } catch (const std::invalid_argument&) {
+      return;  // no room, or too few devices
+    }
+    config_ = config;
+    if (is_new_job) ++job_;
+    const int64_t participations = config_.plan.participations;
+    most_[job_] = participations == 0 ? config_.plan.rounds : participations;
+    const bool needs_reports = participations == 0 || config_.quorum == 1;
+    for (uint32_t rounds = Below(6); rounds > 0 && server->Open(); --rounds) {
+      if (needs_reports && Below(2) == 0) server->job().CloseRound();  // is given up
+      if (server->job().phase() != Job::Phase::kOpen) return;
+      const std::vector<uint32_t> cohort = server->job().cohort();
+      if (needs_reports) server->Report();
+      if (server->job().CloseRound().released) Count(*server, cohort);
+      if (server->job().phase() != Job::Phase::kIdle) return;
+    }
+    if (Below(2) == 0) server->Open();  // the server dies with an open attempt
+  }
+
+  JobConfig SomeJob() {
+    if (Below(4) == 0) return SmallConfig();
+    JobConfig config = SmallPassesConfig(1 + Below(3), 8);
+    config.quorum = Below(2);
+    return config;
+  }
+
+  void Count(ServerStart& server, const std::vector<uint32_t>& cohort) {
+    const double turn = privacy::TurnIn(config_.plan, server.job().round() - 1).mu_squared;
+    for (const uint32_t index : cohort) {
+      const int64_t device = server.devices().NumberOf(index);
+      ++counts_[{job_, device}];
+      squares_[device] += turn;
+      ++turns_;
+    }
+  }
+
+  const std::string path_;
+  std::mt19937 random_;
+  double epsilon_;
+  JobConfig config_;
+  int64_t job_ = 0;
+  int added_ = 0;
+  int64_t turns_ = 0;
+  std::map<int64_t, int64_t> most_;
+  std::map<std::pair<int64_t, int64_t>, int64_t> counts_;
+  std::map<int64_t, double> squares_;
+};
+
+TEST_F(StoreLifeTest, NoRandomHistoryTakesADeviceBeyondItsLimits) {
+  const double epsilon = EpsilonOfTurns(4);
+  Raise(epsilon);
+  const std::string first = path_ + ".first";
+  std::filesystem::copy_file(path_, first);
+  int64_t turns = 0;
+  for (uint32_t seed = 1; seed <= 3; ++seed) {
+    std::filesystem::copy_file(first, path_, std::filesystem::copy_options::overwrite_existing);
+    RandomLife life(path_, seed, epsilon);
+    for (int step = 0; step < 30; ++step) life.Step();
+    life.Check();
+    turns += life.turns();
+  }
+  EXPECT_GT(turns, 60) << "the histories must use the limits";
+}
+
+}  // namespace
+}  // namespace sotto::server
