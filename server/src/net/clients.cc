@@ -223,7 +223,7 @@ void Server::Loop::Respond(Client& client) {
     Fail(session.failure);
     return;
   }
-  if (job_->IsComplete()) CloseRound();
+  CloseIfComplete();
   if (client.closing) return;
   if (session.reply.kind == Reply::Kind::kDone) {
     to_be_told_.erase(session.device);

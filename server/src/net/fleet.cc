@@ -33,7 +33,7 @@ void Server::Loop::OnWatched() {
   if (!news || stopping_) return;
   for (const std::string& line : news->lines) events_.info(line);
   TakeFleet(std::move(*news));
-  if (job_->IsComplete()) CloseRound();
+  CloseIfComplete();
   if (waits_ && !in_step_) EndWait();
 }
 

@@ -30,7 +30,7 @@ void Server::Loop::Hold(Client& client) {
   const uint64_t hold_ms = std::min<uint64_t>(session.connection.request().hold_ms, kMostHoldMs);
   session.held_until_ms = now() + hold_ms;
   held_.insert(client.id);
-  if (job_->IsComplete()) CloseRound();  // this may be the last device that had to check in
+  CloseIfComplete();  // this may be the last device that had to check in
 }
 
 // The job has something new to say: to all held devices at once.
@@ -47,7 +47,7 @@ void Server::Loop::AskForHeld() {
     if (client != nullptr) told_.push_back(*held);
     held = held_.erase(held);
   }
-  if (job_->IsComplete()) CloseRound();
+  CloseIfComplete();
 }
 
 // Returns true if the budget left answers over.

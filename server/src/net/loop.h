@@ -181,9 +181,11 @@ class Server::Loop {
   void Wait();
   void LookWhetherToWait();
   void EndWait();
+  void CloseIfComplete();
   void CloseRound();
   void OnRoundClosed();
   void Publish();
+  uint64_t LookMs() const;
   void StartRoundTimer(uint64_t at_ms);
   uint64_t ShiftSchedule();
   void BeginSchedule();
@@ -269,6 +271,7 @@ class Server::Loop {
   uint64_t publication_ms_ = 0;  // of the open or closed attempt's result
   uint64_t slept_ms_ = 0;
   bool awaits_publication_ = false;
+  bool awaits_look_ = false;  // of a timed attempt: see LookMs()
   ServerPhase phase_;      // as it was last told
   int64_t closed_ms_ = 0;  // of the closed attempt; milliseconds since 1970
   uint64_t farewell_deadline_ms_ = 0;

@@ -298,7 +298,8 @@ void Server::Loop::AnnounceAttempt() {
   ShiftSchedule();
   deadline_ms_ = publication_ms_ + options_.round_timeout_ms;
   publication_ms_ = deadline_ms_ + options_.release_allowance_ms;
-  StartRoundTimer(deadline_ms_);
+  awaits_look_ = job_->config().plan.timed_reports;
+  StartRoundTimer(awaits_look_ ? LookMs() : deadline_ms_);
   job_->Proceed();
   AskForHeld();
   events_.info(fmt::format("round {} attempt {}: {} drawn", job_->round() + 1, job_->attempt() + 1,
@@ -309,6 +310,10 @@ void Server::Loop::AnnounceAttempt() {
       phase_.opened_ms + static_cast<int64_t>(deadline_ms_) - static_cast<int64_t>(now());
   Tell(ServerPhase::Kind::kOpen);
 }
+
+// When a timed attempt (Plan::timed_reports) may end early: once, at a time that is set beforehand.
+// At the last report it would tell how long the last update took to travel and to decode.
+uint64_t Server::Loop::LookMs() const { return deadline_ms_ - options_.round_timeout_ms / 6; }
 
 void Server::Loop::StartRoundTimer(uint64_t at_ms) {
   uv_update_time(&loop_);
@@ -337,7 +342,7 @@ uint64_t Server::Loop::ShiftSchedule() {
 bool Server::Loop::Extend() {
   const uint64_t shift_ms = ShiftSchedule();
   if (shift_ms == 0) return false;
-  StartRoundTimer(awaits_publication_ ? publication_ms_ : deadline_ms_);
+  StartRoundTimer(awaits_publication_ ? publication_ms_ : awaits_look_ ? LookMs() : deadline_ms_);
   events_.info(
       fmt::format("this server was not run for {:.1f} s; round {} attempt {} and its "
                   "release come so much later. Was the process stopped, or its machine paused?",
@@ -348,15 +353,23 @@ bool Server::Loop::Extend() {
   return true;
 }
 
-// The deadline of the open attempt, or the time to publish the result of the closed one.
+// The deadline of the open attempt, the time at which it may end before that, or the time to publish
+// the result of the closed one.
 void Server::Loop::OnRoundTime(uv_timer_t* timer) {
   auto* self = static_cast<Loop*>(timer->data);
   if (self->Extend()) return;
   if (self->awaits_publication_) {
     self->Publish();
+  } else if (std::exchange(self->awaits_look_, false) && !self->job_->IsComplete()) {
+    self->StartRoundTimer(self->deadline_ms_);
   } else {
     self->CloseRound();
   }
+}
+
+// Something has come, after which all may have reported.
+void Server::Loop::CloseIfComplete() {
+  if (!job_->config().plan.timed_reports && job_->IsComplete()) CloseRound();
 }
 
 void Server::Loop::CloseRound() {

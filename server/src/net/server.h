@@ -8,7 +8,9 @@
 //     publication then tells nothing of the reports. Until then devices are told to wait. A release
 //     that is not ready in time is published late, and its outcome says how late.
 //   - If the job closes rounds early (JobConfig::close_early()), the pool also closes a round when
-//     its whole cohort has reported, and a result is published when it is ready.
+//     its whole cohort has reported, and a result is published when it is ready. With timed reports
+//     (Plan::timed_reports) it looks once, when five sixths of the time until the deadline are
+//     over: devices then upload from three quarters on.
 //   - Several times a second the pool looks what other processes have changed: devices that joined
 //     are served from then on, live connections of devices that left or have another key are
 //     closed.

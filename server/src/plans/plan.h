@@ -38,8 +38,8 @@ struct Plan {
   double life_mu_squared = 0.0;
   double life_coordinates = 0.0;
   Order order = Order::kConnected;  // of kPasses
-  // Devices upload at a time that the server set before the round from public figures. So the time
-  // at which a round closes tells nothing about them.
+  // Devices upload at a time that the server set before the round from public figures, and a round
+  // may close early at another such time alone. So its time tells nothing about them.
   bool timed_reports = false;
   int64_t dimension = 0;  // encoded coordinates of one update; >= 1
   double clip_l2 = 0.0;   // C, bound on an update's L2 norm, model units, in round 0; > 0

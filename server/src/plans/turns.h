@@ -53,11 +53,10 @@
 //   Lemma 7 (the network). Who is asked, who uploads, how many, and the times of messages are
 //     functions of the releases before and of w, if reporting and times are blind. So they are in
 //     the transcript of lemma 3, and the figure against the network is the same. To those who see
-//     models the time of a release tells nothing if rounds end at deadlines, or if devices upload
-//     at a time that the server set beforehand (Plan::timed_reports), but for what the lengths of
-//     uploads and the time to decode them add to it. Otherwise a round that closes when all have
-//     reported tells how long the slowest device trained, and so how much data it has: its times
-//     must be blind.
+//     models the time of a release tells nothing if rounds end at times that are set beforehand:
+//     at deadlines, or, where devices upload at such a time, too (Plan::timed_reports), at a look
+//     whether all uploads have come. Otherwise a round that closes when all have reported tells how
+//     long the slowest device trained, and so how much data it has: its times must be blind.
 //   Lemma 8 (colluders). c participants tell their noise: S_t is the one of planned_reports - c
 //     encodings. Their keys and data are in w; what they send and when they come is a function of w
 //     and the releases before, so they may choose by what they saw, and all c may be beside d each

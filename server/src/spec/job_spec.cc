@@ -171,7 +171,7 @@ Fields ServerStep() {
           "with --sampling passes: every round lasts --round-timeout. Without it, and without "
           "--close-early, devices upload at a time that the server names with the task, two thirds "
           "of --round-timeout after the choice, and send zeros if they have not trained by then; a "
-          "round ends when all have reported, and its time depends on no device's data")
+          "round ends at five sixths of it if all have reported, and no device's data move that")
           .Excludes("close-early"),
       Derived("timed-reports", &privacy::Plan::timed_reports).StoredUnlessDefault(),
       Row("epsilon-budget", Learns::kNothing, &JobRequest::epsilon_budget,
