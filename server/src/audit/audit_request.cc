@@ -137,6 +137,7 @@ JobConfig MakeAuditedJob(const EpsilonAuditRequest& request, const AuditedSampli
   if (sampling.sampling == privacy::Sampling::kPasses) {
     job.given.insert("cohort");  // the audit's own, not what follows from the devices
     if (!request.participations) job.given.insert("rounds");
+    job.quorum = request.quorum.value_or(0);  // the others never report
   } else {
     job.participations.reset();
   }
