@@ -58,6 +58,23 @@ TEST(LivePassesTest, AJobWaitsForDevicesGoesOnAfterARestartAndEndsWithTheirTurns
   Process published = site.Sotto({"account", "ledger", store, "--published"}, "published.log");
   EXPECT_EQ(published.Wait(), 0);
   EXPECT_FALSE(Says(ReadFile(site.Path("published.log")), "turns:"));
+
+  // Another job on these devices: refused, allowed, begun.
+  Arguments second = PassesJob();
+  second.push_back("--new-job");
+  EXPECT_EQ(site.StartServe(second).Wait(), 2);
+  const std::string refused = ReadFile(site.Path("serve.log"));
+  for (const char* words : {"this job has epsilon", "its devices over all jobs",
+                            "sotto store raise-life-epsilon", "--delta 0.001"}) {
+    EXPECT_TRUE(Says(refused, words)) << words << " is not in: " << refused;
+  }
+  Process raise =
+      site.Sotto({"store", "raise-life-epsilon", store, "5", "--delta", "0.001"}, "raise.log");
+  EXPECT_EQ(raise.Wait(), 0) << ReadFile(site.Path("raise.log"));
+  EXPECT_TRUE(Says(ReadFile(site.Path("raise.log")), "life epsilon 5 at delta"));
+  server = site.Serve(second);
+  EXPECT_TRUE(Says(ReadFile(server.log), "the store's life: this job has epsilon"));
+  EXPECT_TRUE(Says(ReadFile(server.log), "4 of 4 devices have room for all their turns"));
 }
 
 TEST(LivePassesTest, DevicesReportAtTheTimeThatTheServerNames) {

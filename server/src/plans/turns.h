@@ -69,8 +69,8 @@
 //   Lemma 10 (limits). M must be fixed before the first turn that counts towards it, and with it
 //     the number n of encoded coordinates (guarantee.h, lemma 12): n grows by D B with each turn. A
 //     limit over several jobs is fixed for the pair, LifeLimit(). So it is for the probability that
-//     an update is too long (accounting/one_length.h), which grows by 2 B p with each turn. Whoever
-//     raises a limit makes a new promise, for all releases, in the place of the smaller one.
+//     an update is too long (accounting/one_length.h), which grows by 2 B p with each turn. A
+//     limit that is raised is a new promise, for all releases, in the place of the smaller one.
 //   Lemma 11 (zero-out). Let d in world 2 add zero wherever it is asked: u_d = 0, clip bit and
 //     accuracy included, as if the server topped its place up. Then 2 C_t becomes C_t, and mu is
 //     half of the other. (A device that sends an update of zeros has a clip bit all the same.) It
