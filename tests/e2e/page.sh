@@ -79,7 +79,7 @@ wait "${server}" "${swarm}" || true
   fail 'the report'
 
 # A job of passes: what its devices had of their turns, live and in a report.
-serve passes.log --new-job --sampling passes --participations 100000 --cohort 1 --rounds 200000 --noise-multiplier 50 \
+serve passes.log --new-job --sampling passes --participations 100000 --cohort 2 --rounds 100000 --noise-multiplier 50 \
   --delta 0.01 --close-early
 "${lab}" swarm fleet.db --server "127.0.0.1:${port}" > swarm.log 2>&1 &
 swarm=$!
