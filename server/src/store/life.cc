@@ -19,6 +19,7 @@ void Raise(const privacy::Turns& turns, privacy::Turns* most) {
   most->count = std::max(most->count, turns.count);
   most->mu_squared = std::max(most->mu_squared, turns.mu_squared);
   most->coordinates = std::max(most->coordinates, turns.coordinates);
+  most->too_long = std::max(most->too_long, turns.too_long);
 }
 
 privacy::Plan PlanWith(const History& history, const JobEntry& job, int64_t colluders) {
