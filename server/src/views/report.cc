@@ -221,6 +221,10 @@ std::string DescribeTrust(const privacy::Plan& plan, const privacy::Statement& s
 
 // The settings beside the noise on which the meaning of an epsilon depends.
 std::string DescribeLimits(const privacy::Plan& plan, const privacy::Statement& spent) {
+  if (plan.too_long > 0) {
+    return DescribeTrust(plan, spent) +
+           "                 all uploads have one length, so their lengths tell nothing\n";
+  }
   return DescribeTrust(plan, spent) +
          fmt::format("                 lengths of uploads tell more: they follow the updates{}\n",
                      plan.Trust() == privacy::TrustMode::kPrivateNoise

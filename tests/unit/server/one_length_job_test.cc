@@ -54,7 +54,7 @@ bool NetworkAssumes(const privacy::Plan& plan, Assumption assumption,
   return std::count(all.begin(), all.end(), assumption) == 1;
 }
 
-// The epsilon is that of the budget, delta included. p by mpmath: 0.01 1e-5 / ((1 + e^16) 100 5).
+// The epsilon meets the budget, delta included. p by mpmath: 0.01 1e-5 / ((1 + e^16) 100 5).
 TEST(OneLengthJob, PassesHaveItAndKeepTheirBudget) {
   const JobConfig job = PassesOfOneLength();
   EXPECT_GT(job.update_length, 80u);
