@@ -45,11 +45,13 @@
 //
 // p for a plan. The charge is to stay within kDeltaShare of delta (guarantee.h). A later job on the
 // same devices raises epsilon, and with it what this job is charged. So p is chosen for an epsilon
-// that is kEpsilonAhead above the plan's.
+// that is kEpsilonAhead above the plan's, and at least kLeastEpsilonCovered. A store whose life
+// epsilon is above that has no room for the job.
 //
 // Pure functions, safe from any thread.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -70,12 +72,14 @@ inline double DeltaOfOneLength(double epsilon, double updates, double p) {
   return (1.0 + std::exp(epsilon)) * updates * p;
 }
 
-// A plan's epsilon may grow by so much before the charge exceeds the share of delta.
+// A plan's epsilon may grow by so much, or to so much, before the charge exceeds its share.
 constexpr double kEpsilonAhead = 10;
+constexpr double kLeastEpsilonCovered = 30;
 
-// The p at which a plan of this epsilon pays `share` of its delta when kEpsilonAhead is used up.
+// The p at which a plan of this epsilon pays `share` of its delta when all of that is used up.
 inline double ProbabilityOfTooLong(double epsilon, double delta, double share, double updates) {
-  return share * delta / DeltaOfOneLength(epsilon + kEpsilonAhead, updates, 1);
+  const double covered = std::max(epsilon + kEpsilonAhead, kLeastEpsilonCovered);
+  return share * delta / DeltaOfOneLength(covered, updates, 1);
 }
 
 }  // namespace sotto::privacy
