@@ -102,9 +102,11 @@ TEST_F(StoreChainTest, AChangedValueIsRefusedAndTheLastGoodRecordIsNamed) {
       {"UPDATE revocations SET revoked = revoked + 1", "the revocation of device number 3",
        "device number 3"},
       {"DELETE FROM revocations", "the revocation of device number 3", "device number 3"},
-      {"UPDATE jobs SET surcharge = 1", "the beginning of job 1", "the revocation"},
+      {"UPDATE owners SET owner = 'guest'", "owner 1 of device number 2", "the revocation"},
+      {"DELETE FROM owners", "owner 1 of device number 2", "the revocation"},
+      {"UPDATE jobs SET surcharge = 1", "the beginning of job 1", "owner 1 of device number 2"},
       {"UPDATE jobs SET configuration = replace(configuration, 'uniform', 'poisson')",
-       "the beginning of job 1", "the revocation"},
+       "the beginning of job 1", "owner 1 of device number 2"},
       {"DELETE FROM job_devices WHERE device = 2", "list 1 of the devices of job 1",
        "the first model of job 1"},
       {"UPDATE models SET parameters = zeroblob(2600) WHERE round = -1", "the first model of job 1",
@@ -284,9 +286,9 @@ TEST_F(StoreChainTest, InspectionDescribesAStoreAndChangesNothing) {
   const std::string before = Bytes(path_);
   const StoreReport report = InspectStore(path_);
   EXPECT_EQ(report.version, 8);
-  // The store, three devices, a revocation, the job, its first model, its devices, four attempts,
-  // two releases.
-  EXPECT_EQ(report.records, 1 + 3 + 1 + 1 + 1 + 1 + 4 + 2 * 2);
+  // The store, three devices, a revocation, an owner, the job, its first model, its devices, four
+  // attempts, two releases.
+  EXPECT_EQ(report.records, 1 + 3 + 1 + 1 + 1 + 1 + 1 + 4 + 2 * 2);
   EXPECT_EQ(report.last_record, "attempt 1 at round 3 of job 1");
   EXPECT_EQ(report.head.size(), 64u);
   EXPECT_EQ(Bytes(path_), before);
