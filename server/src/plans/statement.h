@@ -65,6 +65,8 @@ void RestateUpdates(const Plan& plan, int64_t updates, const std::vector<SpentRo
 
 // What is known of the owners of a fleet's devices.
 struct Owners {
+  // The eligible devices of each owner, and each one without an owner by itself; empty: unknown.
+  std::vector<int64_t> eligible_of = {};
   int64_t most_devices = 0;      // of one owner, revoked ones included; 0: no device has an owner
   bool may_have_shared = false;  // two devices of one owner were, or may have been, in one cohort
 };

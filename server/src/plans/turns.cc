@@ -133,6 +133,22 @@ int64_t RoundsFor(int64_t participations, int64_t cohort, int64_t devices) {
   return participations * devices / cohort;
 }
 
+// The condition is concave in T and holds at 0, so it holds up to the largest T.
+int64_t RoundsForOwners(const std::vector<int64_t>& devices_of, int64_t participations,
+                        int64_t cohort) {
+  const int64_t devices = std::accumulate(devices_of.begin(), devices_of.end(), int64_t{0});
+  if (devices < cohort) return 0;
+  int64_t few = 0;
+  int64_t many = RoundsFor(participations, cohort, devices) + 1;
+  while (many - few > 1) {
+    const int64_t rounds = few + (many - few) / 2;
+    int64_t turns = 0;
+    for (const int64_t count : devices_of) turns += std::min(rounds, participations * count);
+    (turns >= rounds * cohort ? few : many) = rounds;
+  }
+  return few;
+}
+
 double SignalToNoise(double mu, int64_t devices, int64_t cohort, int64_t dimension) {
   Require(mu > 0, "mu", mu, "above 0");
   RequireCounts(dimension, "dimension", cohort, devices);

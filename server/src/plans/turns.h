@@ -93,6 +93,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "accounting/guarantee.h"
 #include "plans/plan.h"
@@ -139,6 +140,12 @@ int64_t ParticipationsFor(int64_t rounds, int64_t cohort, int64_t devices);
 
 // The rounds that K turns of each device allow: floor(K N / B).
 int64_t RoundsFor(int64_t participations, int64_t cohort, int64_t devices);
+
+// At most so many rounds can have a cohort of devices of different owners: the largest T at which
+// the owners' turns, each owner once a round, fill T cohorts: sum of min(T, K g) >= T B.
+//   devices_of  g: the devices of each owner, each device without an owner by itself; each >= 1
+int64_t RoundsForOwners(const std::vector<int64_t>& devices_of, int64_t participations,
+                        int64_t cohort);
 
 // R, the signal to noise ratio of a whole run in which every update has norm C and all point in one
 // direction: T C to sqrt(T) 2 C z sqrt(D) / B. With T = K N / B and z = sqrt(K) / mu it is

@@ -155,11 +155,16 @@ privacy::Owners OwnersOf(const History& history) {
   privacy::Owners owners;
   std::map<int64_t, std::string> owner_of;
   std::map<std::string, int64_t> devices_of;
+  std::map<std::string, int64_t> eligible_of;
   for (const DeviceRecord& device : history.devices) {
-    if (device.owner.empty()) continue;
+    const bool is_owned = !device.owner.empty();
+    if (device.is_eligible() && !is_owned) owners.eligible_of.push_back(1);
+    if (device.is_eligible() && is_owned) ++eligible_of[device.owner];
+    if (!is_owned) continue;
     owner_of[device.number] = device.owner;
     owners.most_devices = std::max(owners.most_devices, ++devices_of[device.owner]);
   }
+  for (const auto& [owner, count] : eligible_of) owners.eligible_of.push_back(count);
   if (owners.most_devices < 2) return owners;
   for (const JobEntry& job : history.jobs) {
     const bool is_passes = PlanOf(history, job).sampling == privacy::Sampling::kPasses;

@@ -9,6 +9,7 @@
 
 #include "accounting/figures.h"
 #include "plans/claim_kinds.h"
+#include "plans/turns.h"
 #include "views/figures.h"
 
 namespace sotto::server {
@@ -121,11 +122,21 @@ std::string DescribeOwners(const privacy::Plan& plan,
         text_of(2, true), text_of(2, false));
   }
   if (most == 1) return "the unit is one device, and no owner has two";
-  return fmt::format(
+  std::string text = fmt::format(
       "the unit is one device; the {} devices of one owner, {}, have epsilon {} together", most,
       owners.may_have_shared ? "which shared cohorts before their owner was named, or may have"
                              : "never in one cohort",
       text_of(most, owners.may_have_shared));
+  if (!owners.eligible_of.empty()) {
+    const int64_t rounds =
+        privacy::RoundsForOwners(owners.eligible_of, plan.participations, plan.cohort);
+    if (rounds < plan.rounds) {
+      text += fmt::format(
+          "; at most {} of the {} rounds find a cohort of different owners, then the job ends",
+          rounds, plan.rounds);
+    }
+  }
+  return text;
 }
 
 std::string DescribePairs(const privacy::Claim& claim, int decimals) {

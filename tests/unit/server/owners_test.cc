@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plans/statement.h"
+#include "plans/turns.h"
 #include "sotto/random.h"
 #include "unit/server/requests.h"
 #include "unit/server/store_fixture.h"
@@ -168,10 +169,9 @@ TEST(OwnersTest, AFleetThatCanNeverFillACohortIsRefusedWithItsNumbers) {
 TEST(OwnersTest, UniformCohortsAreThoseOfAFleetWithoutOwners) {
   OwnedJob owned(SmallConfig(), {"a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "a"});
   OwnedJob plain(SmallConfig(), {});
-  JobConfig none = SmallConfig();
-  for (int round = 0; round < 3; ++round) {
-    ASSERT_TRUE(owned.job.OpenRound());
-    ASSERT_TRUE(plain.job.OpenRound());
+  ASSERT_TRUE(owned.job.OpenRound());
+  ASSERT_TRUE(plain.job.OpenRound());
+  for (int attempt = 0; attempt < 3; ++attempt) {  // nobody checks in
     EXPECT_EQ(owned.job.cohort(), plain.job.cohort());
     owned.job.CloseRound();
     plain.job.CloseRound();
@@ -263,6 +263,8 @@ TEST_F(OwnersStoreTest, OwnersAreKeptTakenAndCovered) {
   EXPECT_NE(devices.OwnerOf(0), DeviceRegistry::kNoOwner);
   EXPECT_NE(devices.OwnerOf(0), devices.OwnerOf(2));
   EXPECT_EQ(OwnersOf(store.ReadHistory()).most_devices, 2) << "revoked ones count";
+  const std::vector<int64_t> eligible_of = {1, 1, 1};
+  EXPECT_EQ(OwnersOf(store.ReadHistory()).eligible_of, eligible_of);
   RunSql("UPDATE owners SET owner = 'guest' WHERE device = 1");
   EXPECT_TRUE(Says(Refusal(), "owner 1 of device number 1")) << Refusal();
 }
@@ -294,6 +296,33 @@ TEST_F(OwnersStoreTest, AReleaseOfAnotherSamplingMayHaveHeldTwoDevicesOfAnOwner)
   EXPECT_TRUE(OwnersOf(store.ReadHistory()).may_have_shared);
 }
 
+privacy::Owners OfOwners(int64_t most_devices, bool may_have_shared = false) {
+  privacy::Owners owners;
+  owners.most_devices = most_devices;
+  owners.may_have_shared = may_have_shared;
+  return owners;
+}
+
+// Four rounds of four of two households of four and two, and two devices by themselves, which are
+// in each cohort. Counted by hand.
+TEST(OwnersTest, RoundsEndWhereTheTurnsOfDifferentOwnersDo) {
+  EXPECT_EQ(privacy::RoundsForOwners({4, 2, 1, 1}, 4, 4), 4);
+  EXPECT_EQ(privacy::RoundsForOwners({6, 1, 1, 1, 1}, 4, 3), 8);
+  EXPECT_EQ(privacy::RoundsForOwners({5}, 4, 2), 0);
+  EXPECT_EQ(privacy::RoundsForOwners({1}, 4, 2), 0);
+  EXPECT_EQ(privacy::RoundsForOwners(std::vector<int64_t>(12, 1), 2, 4), 6) << "no owners";
+  privacy::Owners owners = OfOwners(4);
+  owners.eligible_of = {4, 2, 1, 1};
+  const privacy::Plan plan = SmallPassesConfig(4, 8).plan;
+  EXPECT_TRUE(Says(DescribeOwners(plan, {}, owners),
+                   "at most 4 of the 8 rounds find a cohort of different owners"))
+      << DescribeOwners(plan, {}, owners);
+  JobConfig config = SmallPassesConfig(4, 40);
+  OwnedJob owned(config, {"a", "a", "a", "a", "a", "a", "b", "b", "b", "b"});
+  while (owned.Round()) continue;
+  EXPECT_EQ(owned.cohorts.size(), 4u) << "two devices are in each cohort";
+}
+
 // Epsilon 6 at 1e-5 for a device: 9.10 for two that never share a cohort, 14.0 for two that do.
 TEST(OwnersTest, TheFigureOfAnOwnerIsStatedWithTheUnit) {
   privacy::Plan plan = SmallPassesConfig(4, 40).plan;
@@ -305,7 +334,8 @@ TEST(OwnersTest, TheFigureOfAnOwnerIsStatedWithTheUnit) {
   plan.clip_l2 = 0.4;
   plan.noise_sigma = 0.4 * 2 * 1.5270 / 10;  // z = 2 / mu
   EXPECT_NEAR(privacy::Account(plan, 40).epsilon(), 6.0, 0.01);
-  EXPECT_EQ(privacy::OwnerEpsilon(plan, 40, {}, 1, true), privacy::Account(plan, 40).epsilon());
+  EXPECT_NEAR(privacy::OwnerEpsilon(plan, 40, {}, 1, true), privacy::Account(plan, 40).epsilon(),
+              1e-6);
   EXPECT_NEAR(privacy::OwnerEpsilon(plan, 40, {}, 2, false), 9.10, 0.01);
   EXPECT_NEAR(privacy::OwnerEpsilon(plan, 40, {}, 2, true), 14.01, 0.02);
   EXPECT_GT(privacy::OwnerEpsilon(plan, 40, {}, 3, false), 11.0);
@@ -313,18 +343,18 @@ TEST(OwnersTest, TheFigureOfAnOwnerIsStatedWithTheUnit) {
   EXPECT_EQ(none,
             "the unit is one device; two devices of one owner in the same cohorts have epsilon "
             "14.1 together; name their owner with `sotto keys owner`, and they never share a "
-            "cohort: 9.2")
+            "cohort: 9.1")
       << privacy::OwnerEpsilon(plan, 40, {}, 2, true);
-  EXPECT_EQ(DescribeOwners(plan, {}, {2, false}, 1),
+  EXPECT_EQ(DescribeOwners(plan, {}, OfOwners(2), 1),
             "the unit is one device; the 2 devices of one owner, never in one cohort, have epsilon "
-            "9.2 together");
-  EXPECT_TRUE(Says(DescribeOwners(plan, {}, {2, true}, 1), "epsilon 14.1 together"));
-  EXPECT_EQ(DescribeOwners(plan, {}, {1, false}, 1),
+            "9.1 together");
+  EXPECT_TRUE(Says(DescribeOwners(plan, {}, OfOwners(2, true), 1), "epsilon 14.1 together"));
+  EXPECT_EQ(DescribeOwners(plan, {}, OfOwners(1), 1),
             "the unit is one device, and no owner has two");
   plan.certificate = SmallConfig().plan.certificate;
   plan.sampling = privacy::Sampling::kUniform;
   plan.participations = 0;
-  EXPECT_EQ(DescribeOwners(plan, {}, {2, false}), "");
+  EXPECT_EQ(DescribeOwners(plan, {}, OfOwners(2)), "");
   EXPECT_THROW(privacy::OwnerEpsilon(plan, 40, {}, 2, false), std::invalid_argument);
 }
 
