@@ -13,6 +13,7 @@
 #include "base/counted.h"
 #include "round/turn_book.h"
 #include "spec/configuration.h"
+#include "store/life.h"
 
 namespace sotto::server {
 namespace {
@@ -86,6 +87,17 @@ std::vector<privacy::SpentRounds> SpentOn(const History& history, const JobEntry
   return spent;
 }
 
+// How many turns like the next one a device may have, within the limits of the job and the store.
+int64_t TurnsLeft(const TurnBook& book, int64_t device, const privacy::Turns& next) {
+  const int64_t most = book.limit().count - book.UsedBy(device).count;
+  privacy::Turns turns = next;
+  for (int64_t left = 0; left < most; ++left) {
+    if (!book.HasRoom(device, turns)) return left;
+    turns = turns + next;
+  }
+  return std::max<int64_t>(most, 0);
+}
+
 }  // namespace
 
 const JobEntry* LastJob(const History& history) {
@@ -128,7 +140,8 @@ JobTurns TurnsOf(const History& history, const JobEntry& job) {
   privacy::Plan plan = PlanOf(history, job);
   if (plan.sampling != privacy::Sampling::kPasses) return {};
   plan.rounds = PlanNow(history.store, job).rounds;
-  TurnBook book(PhasesOf(history.store, job).Limited(plan));
+  TurnBook book(PhasesOf(history.store, job).Limited(plan),
+                TurnsBefore(history, &job, plan.colluders), LifeLimitOf(history, plan.certificate));
   for (const SealRecord& seal : job.seals) book.Seal(seal);
   const privacy::Turns next = book.TurnIn(job.released);
   JobTurns all = {plan.participations, plan.cohort, {}};
@@ -139,8 +152,7 @@ JobTurns TurnsOf(const History& history, const JobEntry& job) {
     turns.used = book.UsedBy(device.number).count;
     turns.last_round = book.LastRoundOf(device.number);
     turns.is_revoked = device.revoked.has_value();
-    const bool has_room = !turns.is_revoked && book.HasRoom(device.number, next);
-    turns.left = has_room ? book.limit().count - turns.used : 0;
+    turns.left = turns.is_revoked ? 0 : TurnsLeft(book, device.number, next);
     all.devices.push_back(std::move(turns));
   }
   return all;

@@ -66,7 +66,7 @@ struct HaltEntry {
 struct DeviceTurns {
   std::string id;
   int64_t used = 0;
-  int64_t left = 0;              // of the job's limit; 0 of a device that is revoked
+  int64_t left = 0;              // of the job's and the store's limits; 0 if revoked
   int64_t last_round = kNoTurn;  // of the last one, from 0
   bool is_revoked = false;
 
@@ -94,10 +94,10 @@ struct JobEntry {
   // Who was drawn, by round and attempt: in released attempts, and of kPasses in sealed ones.
   std::vector<SealRecord> seals;
   std::optional<HaltEntry> halt;  // the last one, which may be over
-  int64_t released = 0;      // rounds
-  int64_t attempts = 0;      // committed in all rounds
-  int64_t next_attempt = 0;  // at the next round: above every committed one
-  bool seeded = false;       // one of its releases is marked as seeded
+  int64_t released = 0;           // rounds
+  int64_t attempts = 0;           // committed in all rounds
+  int64_t next_attempt = 0;       // at the next round: above every committed one
+  bool seeded = false;            // one of its releases is marked as seeded
 };
 
 // Stands for a round: of the model with which a job began.
