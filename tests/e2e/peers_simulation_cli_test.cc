@@ -134,15 +134,19 @@ TEST(PeersCli, ModelAndJobAreWritten) {
 }
 
 TEST(PeersCli, SeveralJobsOnTheSameSamplesHaveOneEpsilon) {
-  const std::string account = "peers account --epsilon 3 --delta 1e-9 --json - ";
-  const Json one = Json::parse(Sotto(account).output);
+  const auto account = [](const std::string& more) {
+    const std::string file = TestFile("account.json");
+    const Outcome run = Sotto("peers account --epsilon 3 --delta 1e-9 --json " + file + more);
+    EXPECT_EQ(run.exit_code, 0) << run.output;
+    return Json::parse(ReadFile(file), nullptr, false);
+  };
+  const Json one = account("");
   EXPECT_TRUE(one["all_jobs"].is_null());
-  const Json two = Json::parse(Sotto(account + "--jobs 2").output)["all_jobs"];
+  const Json two = account(" --jobs 2")["all_jobs"];
   EXPECT_NEAR(two["rho"], 2 * one["rho"].get<double>(), 1e-9);
   EXPECT_GT(two["epsilon"], 4);
   EXPECT_LT(two["epsilon"], 6);
-  const Json other =
-      Json::parse(Sotto(account + "--other-rho " + one["rho"].dump()).output)["all_jobs"];
+  const Json other = account(" --other-rho " + one["rho"].dump())["all_jobs"];
   EXPECT_NEAR(other["epsilon"], two["epsilon"].get<double>(), 1e-6);
   EXPECT_NE(Sotto("peers account --epsilon 3 --delta 1e-9 --jobs 2").output.find("  all jobs "),
             std::string::npos);
