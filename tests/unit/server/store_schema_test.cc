@@ -53,7 +53,7 @@ TEST_F(StoreSchemaTest, TheTablesOfVersionEightAreThese) {
             Status::kOk);
   uint8_t digest[kSha256Size];
   ASSERT_EQ(hash.Finish(digest), Status::kOk);
-  EXPECT_EQ(posix::Hex(digest), "abbc142661efdd0c0a5c571fa15c7844f23855ecacd32b1e4038b478df62b1ac");
+  EXPECT_EQ(posix::Hex(digest), "c57d2e8db8841cec835f317742c791465d6b3983baf13a1d1e0d5cbdd9ce2687");
 }
 
 TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo) {
