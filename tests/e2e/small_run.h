@@ -12,7 +12,8 @@ namespace sotto {
 // A run of a few seconds at most. Options that follow win over those of the file.
 inline std::string Small() {
   const std::string path = TestFile("small.toml");
-  WriteFile(path, "devices = 60\ncohort = 10\nrounds = 3\nlocal-epochs = 1\nsampling = \"uniform\"\n");
+  WriteFile(path,
+            "devices = 60\ncohort = 10\nrounds = 3\nlocal-epochs = 1\nsampling = \"uniform\"\n");
   return "simulate --data synthetic --config " + path + " ";
 }
 

@@ -272,8 +272,8 @@ class Server::Loop {
   uint64_t slept_ms_ = 0;
   bool awaits_publication_ = false;
   bool awaits_look_ = false;  // of a timed attempt: see LookMs()
-  ServerPhase phase_;      // as it was last told
-  int64_t closed_ms_ = 0;  // of the closed attempt; milliseconds since 1970
+  ServerPhase phase_;         // as it was last told
+  int64_t closed_ms_ = 0;     // of the closed attempt; milliseconds since 1970
   uint64_t farewell_deadline_ms_ = 0;
   uint32_t lacking_reported_ = 0;  // devices, at most, in one line of the log
   bool opened_ = false;            // at least one round

@@ -11,9 +11,9 @@
 #include "plans/turns.h"
 #include "store/ledger.h"
 #include "store/open_store.h"
+#include "unit/server/server_start.h"
 #include "unit/server/store_fixture.h"
 #include "views/turns_output.h"
-#include "unit/server/server_start.h"
 
 namespace sotto::server {
 namespace {
