@@ -485,7 +485,7 @@ function strengthOf(claim) {
   if (known(claim.mu)) texts.push(`mu ${epsilonText(claim.mu)}`);
   for (const pair of claim.pairs ?? []) texts.push(`ε ${epsilonText(pair.epsilon)} at delta ${deltaText(pair.delta)}`);
   if (known(claim.epsilon_zero_out)) {
-    texts.push(`ε ${epsilonText(claim.epsilon_zero_out)} against the same fleet in which this device had sent zeros wherever it was asked`);
+    texts.push(`ε ${epsilonText(claim.epsilon_zero_out)} against the same fleet in which this device had added nothing wherever it was asked`);
   }
   return texts.join("; ");
 }

@@ -140,7 +140,7 @@ TEST(Account, PassesHaveAClosedFormInEveryDirection) {
   EXPECT_EQ(derived["participations"], 4);
   const std::string text = Sotto("account epsilon --noise-multiplier 1.528 " + four).output;
   for (const char* part : {"each device takes part in at most 4 rounds", "74.4 % of the time",
-                           "had sent zeros wherever it was asked"}) {
+                           "had added nothing wherever it was asked"}) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   }
 }

@@ -176,7 +176,7 @@ TEST(Cli, AFileOfSettingsWithoutSamplingIsToldOfTheNewDefault) {
   const std::string note = path + " names no sampling, whose default has changed: it is passes";
   const Outcome run = Sotto("simulate --config " + path);
   EXPECT_NE(run.output.find(note), std::string::npos) << run.output;
-  EXPECT_NE(run.output.find("each in at most 1"), std::string::npos) << run.output;
+  EXPECT_NE(run.output.find("takes part in at most 1 round"), std::string::npos) << run.output;
   for (const char* sampling : {"uniform", "passes"}) {
     const Outcome told = Sotto("simulate --config " + path + " --sampling " + sampling);
     EXPECT_EQ(told.output.find("whose default has changed"), std::string::npos) << told.output;

@@ -274,7 +274,7 @@ const std::set<std::string> kNamesNoFileToRead = {
     // No files.
     "classes", "average", "smoothing-image", "seeds", "spectrum-rounds", "id", "prefix", "ID",
     "listen", "http", "http-name", "share", "salt", "only", "server", "samples", "address",
-    "sampling-rate"};
+    "sampling-rate", "owner"};
 
 // ---- Reading
 

@@ -92,8 +92,8 @@ struct Claim {
   // which of two neighbouring fleets it sees. Absent in claims that a store returns.
   std::optional<double> attacker_right;
   // Of kPasses: K; 0 otherwise. And the epsilon at the same delta between the fleet and the one in
-  // which a device had sent zeros wherever it was asked: another adjacency, so it is never printed
-  // without epsilon. It is not the epsilon of leaving the device out (turns.h, lemma 11).
+  // which a device had added nothing wherever it was asked: another adjacency, so it is never
+  // printed without epsilon. It is not the epsilon of leaving the device out (turns.h, lemma 11).
   int64_t participations = 0;
   std::optional<double> zero_out_epsilon;
   std::string accountant;               // the method behind epsilon: AccountedEpsilon::winner

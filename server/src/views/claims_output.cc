@@ -97,7 +97,7 @@ std::string DescribeStrength(const privacy::Claim& claim, int decimals) {
   }
   if (claim.zero_out_epsilon) {
     parts.push_back(fmt::format(
-        "{} against the same fleet in which this device had sent zeros wherever it was asked",
+        "{} against the same fleet in which this device had added nothing wherever it was asked",
         privacy::EpsilonText(*claim.zero_out_epsilon, decimals)));
   }
   return fmt::format("{}", fmt::join(parts, "; "));

@@ -99,8 +99,8 @@ std::string SignalNotice(const JobConfig& job) {
   const std::string text = fmt::format("signal to noise of the whole run R {:.2g}", ratio);
   if (ratio >= 1) return text + ": the model can learn; R 1 is enough for most of it";
   return fmt::format("{}: {}; {}", text,
-                     ratio >= 0.5 ? "the noise costs some of the accuracy"
-                                  : "the noise costs much of the accuracy",
+                     ratio >= 0.5 ? "the noise costs some of what it learns"
+                                  : "the noise costs much of what it learns",
                      MoreSignal(job, ratio));
 }
 

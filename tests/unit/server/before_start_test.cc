@@ -47,7 +47,7 @@ TEST(BeforeStart, PassesAnswerWhomHowOftenWhatASecondJobCostsAndWhetherItIsOfUse
       text, {"40 rounds of 100 of 1000 devices, passes sampling", "epsilon 6.0", "at delta 1e-05",
              "the released models, and the uploads too",
              "each device takes part in at most 4 rounds", "the best attacker is right at most 74.",
-             "had sent zeros wherever it was asked", "the server is trusted",
+             "had added nothing wherever it was asked", "the server is trusted",
              "when a device is connected does not depend on its own data (--order connected)",
              "two devices of one owner in the same cohorts have epsilon 14.0",
              "a second job like this one: epsilon 9.1", "R 2.3: the model can learn"});

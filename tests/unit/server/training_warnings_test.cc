@@ -63,7 +63,7 @@ TEST(TrainingWarnings, NoiseThatDecaysCountsRoundByRound) {
 // The job's R is sqrt(16) / 31.9.
 TEST(TrainingWarnings, TheSignalToNoiseIsSaidOnceAndWithWhatWouldRaiseIt) {
   const std::string notice = SignalNotice(WithNoise(1.0, 16));
-  EXPECT_TRUE(Says(notice, "R 0.13: the noise costs much of the accuracy; what helps is"))
+  EXPECT_TRUE(Says(notice, "R 0.13: the noise costs much of what it learns; what helps is"))
       << notice;
   EXPECT_EQ(SignalNotice(WithNoise(1.0, 4)), "") << "the warning says it";
   EXPECT_TRUE(Says(NoiseWarning(WithNoise(1.0, 4)), "(R 0.063)"));
