@@ -83,6 +83,21 @@ void RequireLife(const std::string& store, const History& history, const JobConf
       HowToRaise(store, history, most + privacy::LimitOf(plan), plan)));
 }
 
+// A job of which no device, not even a new one, could have all its turns.
+void RequireRoomForAllTurns(const std::string& store, const History& history,
+                            const JobConfig& config) {
+  const privacy::Plan& plan = config.plan;
+  const privacy::Turns all = privacy::LimitOf(plan);
+  if (privacy::HasRoom({}, all, *config.life_limit)) return;
+  throw std::invalid_argument(fmt::format(
+      "the store's life epsilon, {} at delta {}, has no room for all turns of a device in this job, "
+      "which has epsilon {} (some of the limit is for the encoder's terms); {}, or name a smaller "
+      "--epsilon",
+      history.life->epsilon, privacy::DeltaText(history.life->delta),
+      privacy::EpsilonText(privacy::HeadlineEpsilon(plan, 1), kDecimals),
+      HowToRaise(store, history, all, plan)));
+}
+
 void RequireRoomForACohort(const std::string& store, const History& history,
                            const JobConfig& config) {
   const privacy::Plan& plan = config.plan;
@@ -112,7 +127,10 @@ void GoOnInLife(const std::string& store, const History& history, const JobEntry
     if (resumed == nullptr) RequireLife(store, history, *config);
     return;
   }
-  if (resumed == nullptr) RequireRoomForACohort(store, history, *config);
+  if (resumed == nullptr) {
+    RequireRoomForAllTurns(store, history, *config);
+    RequireRoomForACohort(store, history, *config);
+  }
   // With more colluders than an earlier job assumed, its turns cost more than the store counted.
   const privacy::Turns most = MostOf(config->turns_before, history, false);
   if (!privacy::HasRoom({}, most, *config->life_limit)) return;
