@@ -80,7 +80,7 @@ cat << END
 
 Done. $(result devices) simulated devices trained $(result model) on $(result data), $(result cohort) of them a round.
   accuracy  $(number initial_accuracy 4) -> $(number accuracy 4) on the test set
-  epsilon   $(number_up epsilon 3) at delta $(number_up delta 6), $(result adjacency) adjacency: what the released models and
+  epsilon   $(number_up epsilon 3) at delta $(result delta), $(result adjacency) adjacency: what the released models and
             the network tell about one device, which takes part in at most ${turns} rounds; the server is trusted
   upload    $(number bytes_up_per_device_round 0) bytes a device and round (as 4-byte floats: $(result bytes_up_float32))
   time      $((ready - started)) s to install and build, $((SECONDS - ready)) s to train

@@ -81,6 +81,7 @@ void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& cli
                         "--samples-per-device",
                         std::to_string(Site::kSamples)};
   if (!partition.empty()) simulate.insert(simulate.end(), {"--partition", partition});
+  simulate.insert(simulate.end(), {"--sampling", "uniform"});
   simulate.insert(simulate.end(), job.begin(), job.end());
   simulate.push_back(site.Path("simulate.json"));
   ASSERT_EQ(site.Sotto(simulate, "simulate.log").Wait(), 0) << ReadFile(site.Path("simulate.log"));

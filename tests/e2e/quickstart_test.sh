@@ -31,7 +31,7 @@ results="${SOTTO_BUILD_ROOT}/quickstart/results.json"
 awk '/^  "accuracy": / { found = 1; exit !($2 + 0 > 0.5 && $2 + 0 < 1) } END { if (!found) exit 1 }' \
   "${results}" || fail "the accuracy in ${results}"
 [[ "$(stat -c %s "${SOTTO_BUILD_ROOT}/quickstart/model.f32")" == 31400 ]] || fail "the size of the model"
-for line in '^  accuracy  0.1000 -> 0\.[5-9]' '^  epsilon   [0-9.]+ at delta 0.00001, .* adjacency' \
+for line in '^  accuracy  0.1000 -> 0\.[5-9]' '^  epsilon   [0-9.]+ at delta 1e-05, .* adjacency' \
   '^  upload    [0-9]+ bytes' '^  time      [0-9]+ s'; do
   grep -qE "${line}" "${work}/out.txt" || fail "no line ${line}"
 done

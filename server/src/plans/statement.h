@@ -90,7 +90,7 @@ void AddPairs(const Plan& plan, int64_t rounds, int64_t updates,
               const std::vector<SpentRounds>& before, Statement* statement);
 
 // The same for a statement of several phases.
-//   all  earlier jobs and the phases of the present one; the last one is that of the next round
+//   all  earlier jobs and the phases of the present one, the last of which has the next round
 void AddPairs(std::vector<SpentRounds> all, Statement* statement);
 
 }  // namespace sotto::privacy

@@ -90,7 +90,8 @@ void RequireRoomForAllTurns(const std::string& store, const History& history,
   const privacy::Turns all = privacy::LimitOf(plan);
   if (privacy::HasRoom({}, all, *config.life_limit)) return;
   throw std::invalid_argument(fmt::format(
-      "the store's life epsilon, {} at delta {}, has no room for all turns of a device in this job, "
+      "the store's life epsilon, {} at delta {}, has no room for all turns of a device in this "
+      "job, "
       "which has epsilon {} (some of the limit is for the encoder's terms); {}, or name a smaller "
       "--epsilon",
       history.life->epsilon, privacy::DeltaText(history.life->delta),
