@@ -403,7 +403,8 @@ def check_published(url, token):
         open_page(browser, url, None)
         assert "Published view" in browser.text("#view")
         body = browser.text("body").lower()
-        for words in ("nor how many of them reported", "who uploads", "who watches uploads", "a drawn device reports"):
+        for words in ("nor how many of them reported", "an observer of uploads", "watches the uploads",
+                      "who watches uploads", "a drawn device reports"):
             body = body.replace(words, "")
         for word in ("reported", "topped up", "upload", "connected", "late", "bytes"):
             assert word not in body, word

@@ -353,8 +353,8 @@ bool Server::Loop::Extend() {
   return true;
 }
 
-// The deadline of the open attempt, the time at which it may end before that, or the time to publish
-// the result of the closed one.
+// The deadline of the open attempt, the time at which it may end before that, or the time to
+// publish the result of the closed one.
 void Server::Loop::OnRoundTime(uv_timer_t* timer) {
   auto* self = static_cast<Loop*>(timer->data);
   if (self->Extend()) return;

@@ -25,8 +25,8 @@ void AddNullEpsilons(nlohmann::ordered_json& json);
 
 // How strong a claim is, in words: "each device takes part in at most 4 rounds; the best attacker
 // is right at most 74.4 % of the time (mu 1.310); 2.698 against the same fleet in which this device
-// had added nothing wherever it was asked". First and last part stand in claims of passes only. Empty
-// if the claim holds none of it. Figures are rounded up.
+// had added nothing wherever it was asked". First and last part stand in claims of passes only.
+// Empty if the claim holds none of it. Figures are rounded up.
 std::string DescribeStrength(const privacy::Claim& claim, int decimals = privacy::kDecimals);
 
 // The unit of a plan of passes, and the figure of all the devices of one owner: "the unit is one
