@@ -1,5 +1,4 @@
-// Tests of experiments: definitions, grids, runs that go on, summaries, charts, and formulas
-// against known figures.
+// Tests of experiments: definitions, grids, runs that go on, summaries and charts.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +12,6 @@
 
 #include "base/built_in.h"
 #include "experiment/charts.h"
-#include "experiment/formulas.h"
 #include "experiment/library.h"
 #include "experiment/result_files.h"
 #include "experiment/runner.h"
@@ -414,66 +412,6 @@ TEST(ExperimentCharts, ThePageLoadsNothing) {
   EXPECT_NE(html.find("\"values\":[50.0,70.0]"), std::string::npos);
 }
 
-double FigureOf(const Settings& settings, const char* figure) {
-  return Compute(settings).figures.at(figure);
-}
-
-TEST(ExperimentFormulas, TheTheoremsOfDpFedLsAskForTheKnownNoise) {
-  const double uniform[] = {2.693, 2.212, 1.940, 1.752};
-  const double poisson[] = {1.136, 0.972, 0.866, 0.788};
-  for (int i = 0; i < 4; ++i) {
-    const std::string epsilon = std::to_string(6 + i);
-    Settings settings = {{"formula", "closed-form"}, {"rate", "0.05"},     {"rounds", "30"},
-                         {"delta", "5.01187e-4"},    {"epsilon", epsilon}, {"sampling", "uniform"}};
-    EXPECT_NEAR(FigureOf(settings, "nu_over_clip"), uniform[i], 6e-4) << epsilon;
-    settings["sampling"] = "poisson";
-    settings["delta"] = "1.07432e-3";
-    EXPECT_NEAR(FigureOf(settings, "nu_over_clip"), poisson[i], 6e-4) << epsilon;
-  }
-}
-
-TEST(ExperimentFormulas, TheDynamicScheduleHasTheKnownRatioAndCost) {
-  Settings settings = {{"formula", "dynamic-noise"},
-                       {"rounds", "30"},
-                       {"devices", "1920"},
-                       {"cohort", "80"},
-                       {"clip", "2.1"},
-                       {"delta", "1e-5"},
-                       {"epsilon", "3"},
-                       {"noise-decay", "0.9"}};
-  EXPECT_NEAR(FigureOf(settings, "ratio"), 2.147, 1e-3);
-  EXPECT_NEAR(FigureOf(settings, "epsilon_lemma4"), 3, 1e-9);
-  EXPECT_NEAR(FigureOf(settings, "epsilon_sound"), 13.1, 0.01);
-  settings["noise-decay"] = "1";
-  EXPECT_NEAR(FigureOf(settings, "epsilon_sound"), 9.715, 0.01);
-}
-
-TEST(ExperimentFormulas, ThePrintedMuIsBelowWhatHolds) {
-  Settings settings = {{"formula", "f-dp"},     {"method", "constant"}, {"devices", "20"},
-                       {"rounds", "40"},        {"local-steps", "5"},   {"learning-rate", "0.1"},
-                       {"gradient-clip", "10"}, {"noise-sigma", "3"},   {"smoothness", "1"},
-                       {"proximal", "2"},       {"delta", "1e-5"}};
-  EXPECT_NEAR(FigureOf(settings, "mu_printed"), 1.541, 1e-3);
-  EXPECT_NEAR(FigureOf(settings, "mu_sound"), 4.714, 1e-3);
-  settings["method"] = "proximal";
-  EXPECT_NEAR(FigureOf(settings, "mu_printed"), 1.291, 1e-3);
-  settings["method"] = "quick";
-  EXPECT_THROW(Compute(settings), std::invalid_argument);
-}
-
-TEST(ExperimentFormulas, SmoothingTakesNoiseOffASine) {
-  Settings settings = {
-      {"formula", "smooth-sine"}, {"points", "500"}, {"length", "30"}, {"nu", "0.1"}, {"seed", "1"},
-      {"smoothing", "0"}};
-  EXPECT_EQ(FigureOf(settings, "reduction"), 0);
-  settings["smoothing"] = "1";
-  EXPECT_GT(FigureOf(settings, "reduction"), 0.6);
-  settings["nu"] = "0.001";
-  EXPECT_LT(FigureOf(settings, "reduction"), 0);
-  settings.erase("points");
-  EXPECT_THROW(Compute(settings), std::invalid_argument);
-}
-
 TEST(ExperimentLibrary, ThePageListsTheExperiments) {
   std::ifstream file(std::string(SOTTO_SOURCE_DIR) + "/server/EXPERIMENTS.md");
   std::stringstream page;
@@ -482,6 +420,16 @@ TEST(ExperimentLibrary, ThePageListsTheExperiments) {
   EXPECT_NE(page.str().find("\n" + table), std::string::npos)
       << "paste into server/EXPERIMENTS.md what `sotto-lab experiment list --markdown` prints:\n"
       << table;
+}
+
+// A default that changes must not change what an experiment repeats.
+void ExpectSamplingAndDelta(const std::string& kind, const std::vector<Cell>& cells) {
+  if (kind != "simulation" && kind != "membership") return;
+  for (const Cell& cell : cells) {
+    for (const char* name : {"sampling", "delta"}) {
+      EXPECT_EQ(cell.settings.count(name), 1u) << name;
+    }
+  }
 }
 
 TEST(ExperimentLibrary, EveryCellOfEveryExperimentIsARun) {
@@ -502,6 +450,7 @@ TEST(ExperimentLibrary, EveryCellOfEveryExperimentIsARun) {
         const std::vector<Cell> cells =
             MakeCells(definition, options, ChooseData(definition, options));
         EXPECT_NO_THROW(CheckCells(kind, cells)) << choice.name;
+        ExpectSamplingAndDelta(definition.kind, cells);
       }
       if (!definition.choices.empty()) continue;
       GridOptions options;
