@@ -257,6 +257,7 @@ Composition ComposeReleases(const Plan& plan, int64_t rounds,
   Composition all;
   for (SpentRounds& job : jobs) {
     job.plan.colluders = std::max(job.plan.colluders, plan.colluders);
+    job.plan.devices = job.plan.AccountedDevices();
     const Composition one = ComposeJob(job, adjacency, job.plan.participants_known || is_passes);
     if (one.rounds.empty()) continue;
     if (all.rounds.empty()) {

@@ -28,6 +28,9 @@ void ValidateCohort(const Plan& plan) {
     Require(plan.planned_reports == plan.cohort, "planned_reports", plan.planned_reports,
             "the cohort, which is of fixed size");
   }
+  Require(plan.device_floor == 0 ||
+              (plan.sampling == Sampling::kUniform && plan.device_floor >= plan.cohort),
+          "device_floor", plan.device_floor, "0, or of uniform cohorts at least the cohort");
   Require(is_passes ? plan.participations >= 1 : plan.participations == 0, "participations",
           plan.participations, is_passes ? "at least 1" : "0 unless the sampling is passes");
   Require(plan.limit_rounds == 0 ||
@@ -79,6 +82,10 @@ int64_t Plan::ChargedRounds(int64_t released) const {
 }
 
 int64_t Plan::LimitRounds() const { return limit_rounds == 0 ? rounds : limit_rounds; }
+
+int64_t Plan::AccountedDevices() const {
+  return device_floor == 0 ? devices : std::min(devices, device_floor);
+}
 
 double Plan::SamplingRate() const {
   return static_cast<double>(cohort) /

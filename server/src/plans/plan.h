@@ -26,6 +26,9 @@ struct Plan {
   // kPoisson, of a fleet that has changed: the number of devices that B and the cap were planned
   // for. q = B / rate_devices stays, and so does the cap. 0: it is N.
   int64_t rate_devices = 0;
+  // kUniform: the floor, >= B. While the fleet has at least as many devices, a round is accounted
+  // as if it had exactly so many (round/job_phases.h, lemma 5). 0: it is N.
+  int64_t device_floor = 0;
   int64_t rounds = 0;  // >= 1
   // kPasses: K, the most releases of this job in which one device takes part (turns.h); >= 1. 0 for
   // the other samplings.
@@ -84,6 +87,8 @@ struct Plan {
   double ExpectedCohort() const;  // B; q N for kPoisson
   double ClipWithExtras() const;  // bound on the norm of all coordinates; C without extra ones
   double ExtraScale() const;      // of one coordinate in place of all extra ones; 0: there is none
+  // N, or the floor if that is smaller: the number of devices for which releases are accounted.
+  int64_t AccountedDevices() const;
   // The bound of one_length.h, lemma 2, for a device that is charged for so many releases.
   double TooLong(int64_t charged) const;
   double Sensitivity() const;  // of the sum, L2, model units: once or twice ClipWithExtras()

@@ -18,7 +18,7 @@ Plan PlanForFleet(Plan plan, int64_t devices) {
 int64_t ChargedDevices(const Plan& plan, int64_t devices) {
   switch (plan.sampling) {
     case privacy::Sampling::kUniform:
-      return std::min(devices, plan.devices);
+      return std::min(devices, plan.AccountedDevices());
     case privacy::Sampling::kPoisson:
       return std::max(devices, plan.devices);
     default:
@@ -45,7 +45,7 @@ std::vector<SpentRounds> JobPhases::Split(const Plan& plan, int64_t rounds,
   if (plan.sampling == privacy::Sampling::kPasses) {
     return {{Limited(plan), rounds, std::max(attempts, rounds)}};
   }
-  std::vector<Fleet> fleets = {{plan.devices, 0, 0}};
+  std::vector<Fleet> fleets = {{ChargedDevices(plan, plan.devices), 0, 0}};
   for (Fleet fleet : fleets_) {
     fleet.devices = ChargedDevices(plan, fleet.devices);
     if (fleet.devices != fleets.back().devices) fleets.push_back(fleet);

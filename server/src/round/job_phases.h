@@ -30,15 +30,18 @@
 //     among what they dominate, after seeing the releases before (Zhu, Dong, Wang 2022, Theorem
 //     10). RDP curves that bound each round compose likewise at every order at once. So rounds of
 //     fleets of at least N devices have the figure of the plan, by its own accountant and at its
-//     own delta, even if the fleet followed from the models.
+//     own delta, even if the fleet followed from the models. A plan with a floor F in [B, N]
+//     (Plan::device_floor) is accounted as one of F devices, and lemma 4 with F in place of N gives
+//     the same for all fleets of at least F devices, the first one of N included: its figure is an
+//     upper bound for each of them.
 //   Lemma 6. The same holds for Poisson sampling while the fleet has at most N devices: q, noise
 //     and cap are the plan's, and fewer devices exceed the cap less often. Without sampling it
-//     always holds: N does not enter the figure.
+//     always holds: N does not enter the figure. So a floor has a meaning for uniform cohorts only.
 //   Remark. A plan whose rounds are all charged as planned has the plan's own figure, any other one
 //     that of the filter, both at the same delta. Each bounds its case. Before it is known which
 //     case it will be, a set of outcomes has a part in either. So a budget of epsilon promises
-//     twice delta if the fleet may get smaller than planned (kPoisson: larger), or rounds may be
-//     added.
+//     twice delta if the fleet may get smaller than planned, or than its floor (kPoisson: larger),
+//     or rounds may be added.
 //   Remark. The lemmas need changes that depend on released models and on nothing else of the
 //     devices' data. Who reported, and who was drawn, are the operator's to see and nobody else's:
 //     a change that follows from them is not covered (PRIVACY.md, "A fleet that changes").
@@ -103,8 +106,8 @@ class JobPhases {
   std::vector<int64_t> ends_;  // of the plan before each extension, ascending
 };
 
-// The number of devices for which a round of a fleet of `devices` is charged: the plan's if the
-// plan dominates it (lemmas 4 to 6), otherwise `devices`.
+// The number of devices for which a round of a fleet of `devices` is charged: the plan's, or its
+// floor, if the plan dominates it (lemmas 4 to 6), otherwise `devices`.
 int64_t ChargedDevices(const privacy::Plan& plan, int64_t devices);
 
 // The plan of a round of a fleet of so many devices. Without sampling the number does not matter,

@@ -130,6 +130,13 @@ Fields Sampling() {
           .Within(kCount)
           .Unit("devices")
           .ByDefault("half of the devices, 100 at most; uniform and Poisson 50"),
+      Row("device-floor", Learns::kNoise, &privacy::Plan::device_floor,
+          "with --sampling uniform: noise and epsilon are as for a fleet of so many devices, and "
+          "as long as at least so many are left, one that leaves moves no figure; 0: all devices "
+          "of the job's begin")
+          .Within(kCountOrNone)
+          .Unit("devices")
+          .StoredUnlessDefault(),
       Derived("planned-reports", &privacy::Plan::planned_reports),
       Row("rounds", Learns::kNoise, &privacy::Plan::rounds, "rounds, T")
           .Within(kCount)

@@ -50,6 +50,30 @@ void RequireStepsWithABound(const JobRequest& r) {
           "model; say --weight-decay 0");
 }
 
+void RequireFloor(const JobRequest& r, uint32_t devices) {
+  const privacy::Plan& plan = r.job.plan;
+  if (plan.device_floor == 0) return;
+  Require(plan.sampling != privacy::Sampling::kPoisson,
+          "--device-floor with --sampling poisson: a device is drawn with the same chance however "
+          "many there are, so every smaller fleet costs at most what was planned without a floor; "
+          "leave it out");
+  Require(plan.sampling == privacy::Sampling::kUniform,
+          "--device-floor is for --sampling uniform: with passes and full no figure depends on the "
+          "number of devices; leave it out");
+  if (plan.device_floor < plan.cohort) {
+    throw std::invalid_argument(fmt::format(
+        "--device-floor {} is less than --cohort {}, and a round needs so many devices; name "
+        "at least {}",
+        plan.device_floor, plan.cohort, plan.cohort));
+  }
+  if (plan.device_floor > int64_t{devices}) {
+    throw std::invalid_argument(
+        fmt::format("--device-floor {} is more than the {} devices with which the job begins; name "
+                    "at most {}",
+                    plan.device_floor, devices, devices));
+  }
+}
+
 // Checks that JobConfig::Validate() cannot make, or would report later and without the options'
 // names.
 void RequirePlausible(const JobRequest& r, uint32_t devices) {
@@ -69,6 +93,7 @@ void RequirePlausible(const JobRequest& r, uint32_t devices) {
         fmt::format("--cohort {} is more than the {} devices; draw at most all of them",
                     r.job.plan.cohort, devices));
   }
+  RequireFloor(r, devices);
   const CodecInfo& codec = ResolveCodec(r);
   Require(
       !r.adaptive_clip || codec.certified,

@@ -54,7 +54,8 @@ constexpr char kSelectFacts[] =
     "clip_l2, clip_bit_scale, sigma, colluders, delta, private_noise_multiplier, too_long, "
     "participants_known, participations, limit_rounds, turn_order, timed_reports, certificate_eta, "
     "certificate_tau, certificate_range, "
-    "json_extract(configuration, '$.devices'), reported, "
+    "json_extract(configuration, '$.devices'), json_extract(configuration, '$.device_floor'), "
+    "reported, "
     "noise_multiplier, accounted_noise_multiplier, "
     "attempts, charged_rounds, earlier_rounds, numeric_error, seeded "
     "FROM facts JOIN releases USING (job, round) JOIN jobs ON job = jobs.number "
@@ -86,6 +87,7 @@ privacy::Plan ToPlan(Columns& columns) {
   const int64_t planned_devices = columns.Integer();
   const bool has_rate = plan.sampling == privacy::Sampling::kPoisson;
   if (has_rate && planned_devices != plan.devices) plan.rate_devices = planned_devices;
+  plan.device_floor = columns.Integer();  // 0 if the configuration has none
   return plan;
 }
 

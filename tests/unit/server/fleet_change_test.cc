@@ -365,6 +365,33 @@ TEST(FleetChange, ADeviceThatJoinsEndsNoJobAndMovesNoFigure) {
   }
 }
 
+// Down to the floor nothing moves and no filter is needed; below it each round is as it was.
+TEST(FleetChange, ADeviceThatLeavesMovesNoFigureDownToTheFloor) {
+  JobConfig config = SmallConfig();
+  config.plan.device_floor = 10;
+  config.plan.rounds = 6;
+  config.epsilon_budget = privacy::Account(config.plan, 6).epsilon();
+  ChangingJob small(config);
+  for (int64_t round = 0; round < 3; ++round) {
+    const RoundOutcome outcome = small.Round();
+    EXPECT_EQ(outcome.devices, round == 0 ? 12 : round == 1 ? 11 : 10) << "as many as there are";
+    EXPECT_EQ(outcome.spent.epsilon(), privacy::Account(config.plan, round + 1).epsilon());
+    EXPECT_NE(outcome.spent.Headline().accountant, "rdp-filter");
+    EXPECT_EQ(small.store.releases.back().plan.devices, outcome.devices);
+    if (round < 2) small.Change({Left(small.registry[static_cast<uint32_t>(round)])});
+  }
+  RecordingStore log;
+  Job resumed(config, *small.devices, log, Key(), small.job.State());
+  EXPECT_EQ(resumed.Spent().epsilon(), small.job.Spent().epsilon());
+  small.Change({Left(small.registry[2])});
+  resumed.SetFleet(small.devices, {});
+  ASSERT_TRUE(resumed.OpenRound());
+  const RoundOutcome below = resumed.CloseRound();
+  EXPECT_EQ(below.devices, 9);
+  EXPECT_EQ(below.spent.Headline().accountant, "rdp-filter");
+  EXPECT_GT(below.spent.epsilon(), privacy::Account(config.plan, 4).epsilon());
+}
+
 TEST(JobPhases, RoundsBeyondTheFirstPlanAreAPhaseOfTheirOwn) {
   Plan plan = SmallConfig().plan;
   plan.rounds = 9;

@@ -60,6 +60,7 @@ Value Changed(const JobField& field) {
   if (field.kind == Kind::kFlag) return !std::get<bool>(value);
   if (std::string(field.name) == "initial-model") return InitialModelFile();
   if (std::string(field.name) == "smoothing-image") return std::string("28x28");
+  if (std::string(field.name) == "device-floor") return Number(field, 60);
   if (std::string(field.name) == "average") return std::string("geometric:1.5");
   for (const std::string& choice : field.choices) {
     if (value != Value(choice)) return choice;
@@ -142,13 +143,16 @@ std::string RefusalOf(const Json& held, const Json& now) {
 
 // Jobs with each group of stored fields that may be absent.
 std::vector<JobRequest> KindsOfJobs() {
-  std::vector<JobRequest> jobs(5);
+  std::vector<JobRequest> jobs(6);
   jobs[1].adaptive_clip = true;
   jobs[2].trust_mode = privacy::TrustMode::kPrivateNoise;
   jobs[2].private_noise_multiplier = 0.25;
   jobs[3].job.plan.sampling = privacy::Sampling::kPoisson;
   jobs[3].noise_multiplier = 1.5;
   jobs[4].one_length = OneLength::kOn;
+  jobs[5].job.plan.sampling = privacy::Sampling::kUniform;
+  jobs[5].job.plan.device_floor = 900;
+  jobs[5].noise_multiplier = 1.5;
   return jobs;
 }
 

@@ -178,7 +178,9 @@ TEST_P(StoreTest, AJobIsReadBackAsItWasCommitted) {
 
 TEST_P(StoreTest, ALedgerEntryIsReadBackAsItWasCommitted) {
   const auto store = Open(StoreMode::kCreate);
-  store->BeginJob(RecordOf(SmallConfig()));
+  JobConfig config = SmallConfig();
+  config.plan.device_floor = 10;
+  store->BeginJob(RecordOf(config));
   CommitRound(*store, 0);
   const std::vector<LedgerEntry> ledger = store->Ledger();
   ASSERT_EQ(ledger.size(), 1u);
@@ -186,6 +188,7 @@ TEST_P(StoreTest, ALedgerEntryIsReadBackAsItWasCommitted) {
   const privacy::Statement spent = privacy::Account(plan, 1);
   EXPECT_EQ(ledger[0].plan.delta, plan.delta);
   EXPECT_EQ(ledger[0].plan.rounds, plan.rounds);
+  EXPECT_EQ(ledger[0].plan.device_floor, 10) << "as the job was begun";
   ASSERT_EQ(ledger[0].claims.size(), spent.claims.size());
   for (size_t i = 0; i < spent.claims.size(); ++i) {
     EXPECT_EQ(ledger[0].claims[i].view, spent.claims[i].view);
