@@ -89,6 +89,7 @@ double OwnerEpsilon(const Plan& plan, int64_t rounds_released,
   const auto count = static_cast<double>(devices);
   all.deviations.coordinates *= count;
   all.deviations.log_refusal += std::log(count);
+  all.deviations.log_too_long += std::log(count);
   if (may_share_cohorts) all.deviations.shift *= count;
   return StateGuarantee(all.rounds, plan.delta, all.deviations, plan.accountant).epsilon;
 }

@@ -86,7 +86,8 @@
 //     place of d's. The g together have at most mu sqrt(g) if no two of them are ever in one
 //     cohort, and g mu otherwise. Proof: with j_t of them in A_t the means differ by at most 2 j_t
 //     C_t. If j_t <= 1 the squares of all their turns add up to g M^2. Otherwise the norm of a sum
-//     of g vectors of norm M is at most g M. The encoder's n is g times as large.
+//     of g vectors of norm M is at most g M. The encoder's n is g times as large, and so are the
+//     probabilities that an update is too long or refused.
 //
 // Pure functions, safe from any thread; std::invalid_argument names an argument outside its range.
 // Part of sotto::server/plans.

@@ -1,6 +1,7 @@
 // Tests of owners: what a store keeps of them, that two devices of one owner never share a cohort
 // of passes, and what is said of them.
 #include <algorithm>
+#include <cmath>
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
@@ -8,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "accounting/guarantee.h"
+#include "plans/composition.h"
 #include "plans/statement.h"
 #include "plans/turns.h"
 #include "sotto/random.h"
@@ -356,6 +359,24 @@ TEST(OwnersTest, TheFigureOfAnOwnerIsStatedWithTheUnit) {
   plan.participations = 0;
   EXPECT_EQ(DescribeOwners(plan, {}, OfOwners(2)), "");
   EXPECT_THROW(privacy::OwnerEpsilon(plan, 40, {}, 2, false), std::invalid_argument);
+}
+
+// Delta pays for all releases with one of the owner's devices.
+TEST(OwnersTest, UpdatesThatAreTooLongAreChargedForEachDeviceOfAnOwner) {
+  privacy::Plan plan = SmallPassesConfig(4, 40).plan;
+  plan.delta = 1e-5;
+  plan.too_long = 1e-11;
+  plan.noise_sigma = 2;
+  constexpr int64_t kDevices = 9;
+  const privacy::Composition one = privacy::ComposeReleases(plan, 40, {});
+  std::vector<privacy::GaussianRounds> rounds = one.rounds;
+  for (privacy::GaussianRounds& group : rounds) group.noise_multiplier /= 3;
+  privacy::Deviations deviations = one.deviations;
+  deviations.coordinates *= kDevices;
+  deviations.log_too_long = std::log(plan.TooLong(kDevices * plan.participations));
+  const double least = privacy::StateGuarantee(rounds, plan.delta, deviations).epsilon;
+  EXPECT_TRUE(std::isfinite(least));
+  EXPECT_GE(privacy::OwnerEpsilon(plan, 40, {}, kDevices, false), least);
 }
 
 TEST(OwnersTest, ASamplingThatDoesNotLookAtOwnersIsWarnedOf) {
