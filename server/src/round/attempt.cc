@@ -74,15 +74,9 @@ uint32_t Attempt::CountUnable() const {
   return count;
 }
 
-bool Attempt::IsTimed() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return config_.process.report_after_ms > 0 && untimed_.empty();
-}
-
 bool Attempt::IsComplete() const {
   if (!config_.close_early()) return false;
   const std::lock_guard<std::mutex> lock(mutex_);
-  // The time of the last report would tell how long an old device has trained.
   const bool is_timed = config_.process.report_after_ms > 0 && untimed_.empty();
   if (config_.plan.timed_reports && !is_timed) return false;
   // Only an attempt that will be released may end early. So it stays open until enough devices have

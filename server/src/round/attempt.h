@@ -84,15 +84,12 @@ class Attempt {
   // wait, or that the device is not in the cohort.
   Reply Answer(uint32_t device, const Request& request);
 
-  // True if there is a report time and every drawn device that has said Hello keeps to it
-  // (kFeatureReportTime). Only then do the times of uploads, and a close at the last one, tell
-  // nothing about how long anybody trained.
-  bool IsTimed() const;
-
-  // True if the configuration lets rounds close early (with timed reports only if IsTimed()), the
-  // attempt is open, every drawn device has reported, had its update rejected or said that it lacks
-  // something, and at least config.min_devices devices have checked in with this process. There is
-  // then no reason to wait longer.
+  // True if the configuration lets rounds close early, the attempt is open, every drawn device has
+  // reported, had its update rejected or said that it lacks something, and at least
+  // config.min_devices devices have checked in with this process. There is then no reason to wait
+  // longer. With timed reports (Plan::timed_reports) every drawn device that has said Hello must
+  // also keep to the report time (kFeatureReportTime): otherwise an early end would tell how long
+  // an old device has trained.
   bool IsComplete() const;
 
   // Closes the attempt at the deadline: no update is accepted from now on. Waits for the updates

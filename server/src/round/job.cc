@@ -152,8 +152,9 @@ void Job::StartAttempt() {
     waiting_for_ = Hindrance();
     waits_for_turns_ = false;
     if (waiting_for_.empty() && turns_) {
-      candidates_ = HeardOf(DevicesWithRoom());
-      waiting_for_ = HindranceOfTurns(LargestCohort(candidates_));
+      const std::vector<Candidate> with_room = DevicesWithRoom();
+      candidates_ = HeardOf(with_room);
+      waiting_for_ = HindranceOfTurns(candidates_, with_room);
       waits_for_turns_ = !waiting_for_.empty();
     }
     if (!waiting_for_.empty()) {
@@ -324,11 +325,6 @@ LackCounts Job::Lacking() const {
   return attempt == nullptr ? LackCounts() : attempt->Lacking();
 }
 
-bool Job::IsTimed() const {
-  const std::shared_ptr<Attempt> attempt = CurrentAttempt();
-  return attempt != nullptr && attempt->IsTimed();
-}
-
 bool Job::IsComplete() const {
   const std::shared_ptr<Attempt> attempt = CurrentAttempt();
   return attempt != nullptr && attempt->IsComplete();
@@ -344,6 +340,7 @@ PartialSum Job::CloseUploads() {
   }
   PartialSum part = attempt->Close();
   heard_before_ = attempt->Heard();
+  closed_ = std::chrono::steady_clock::now();
   return part;
 }
 

@@ -14,9 +14,9 @@
 // CloseRound() is CloseUploads() followed by FinishRound(). Processes that share an attempt merge
 // their parts between these two calls.
 //
-// Answer(), IsComplete(), IsTimed(), Lacking() and phase() are safe from any thread at any time.
-// All other methods belong to the thread that opens and closes rounds. Other threads may call them
-// only while no round is being opened or closed.
+// Answer(), IsComplete(), Lacking() and phase() are safe from any thread at any time. All other
+// methods belong to the thread that opens and closes rounds. Other threads may call them only while
+// no round is being opened or closed.
 #pragma once
 
 #include <chrono>
@@ -117,10 +117,6 @@ class Job {
   // reason to wait longer.
   bool IsComplete() const;
 
-  // Whether the open attempt's devices all keep to its report time: Attempt::IsTimed(). False
-  // between attempts. Safe from any thread.
-  bool IsTimed() const;
-
   // The devices heard so far in the open attempt that lack something that its task needs. None
   // between attempts. Safe from any thread.
   LackCounts Lacking() const;
@@ -172,7 +168,8 @@ class Job {
   void StartAttempt();
   void TakeFleet();
   std::string Hindrance() const;
-  std::string HindranceOfTurns(uint32_t heard) const;
+  std::string HindranceOfTurns(const std::vector<Candidate>& heard,
+                               const std::vector<Candidate>& with_room) const;
   std::string OfDifferentOwners() const;
   void RequireOwners() const;
   std::vector<Candidate> DevicesWithRoom() const;
@@ -228,7 +225,8 @@ class Job {
   bool diverged_ = false;  // in the last release
   std::vector<uint32_t> cohort_;
   std::vector<bool> heard_before_;  // devices that the last attempt heard; empty: none
-  LackCounts lacking_before_;       // of the last attempt
+  std::chrono::steady_clock::time_point closed_ = std::chrono::steady_clock::now();  // that attempt
+  LackCounts lacking_before_;  // of the last attempt
   std::vector<float> parameters_;
   float clip_l2_ = 0.0F;
   std::vector<uint8_t> model_bytes_;  // parameters_ on the wire: little-endian float32

@@ -79,10 +79,13 @@ std::vector<Candidate> Job::HeardOf(std::vector<Candidate> candidates) const {
   if (config_.plan.order == privacy::Order::kFixed || config_.process.hears_all) return candidates;
   const auto since =
       std::chrono::steady_clock::now() - std::chrono::milliseconds(config_.process.heard_within_ms);
+  // While the job waits, the last attempt soon says nothing about who is there now.
+  const bool is_recent = closed_ >= since;
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto is_away = [&](const Candidate& candidate) {
     const uint32_t device = candidate.device;
-    const bool in_last_attempt = device < heard_before_.size() && heard_before_[device];
+    const bool in_last_attempt =
+        is_recent && device < heard_before_.size() && heard_before_[device];
     return !in_last_attempt && (device >= last_heard_.size() || last_heard_[device] < since);
   };
   candidates.erase(std::remove_if(candidates.begin(), candidates.end(), is_away), candidates.end());
@@ -91,15 +94,18 @@ std::vector<Candidate> Job::HeardOf(std::vector<Candidate> candidates) const {
 
 std::optional<std::string> Job::WaitingNow() const {
   if (!waits_for_turns_) return std::nullopt;
-  return HindranceOfTurns(LargestCohort(HeardOf(DevicesWithRoom())));
+  const std::vector<Candidate> with_room = DevicesWithRoom();
+  return HindranceOfTurns(HeardOf(with_room), with_room);
 }
 
-// Why a job of kPasses waits, if so many devices of different owners with a turn left were heard;
-// empty: it need not, or it would wait in vain.
-std::string Job::HindranceOfTurns(uint32_t heard) const {
+// Why a job of kPasses waits; empty: it need not, or it would wait in vain.
+//   heard  of those with room
+std::string Job::HindranceOfTurns(const std::vector<Candidate>& heard,
+                                  const std::vector<Candidate>& with_room) const {
   const auto least = static_cast<uint32_t>(config_.plan.cohort);
-  if (heard >= least || LargestCohort(DevicesWithRoom()) < least) return "";
-  return "waiting for devices: " + Counted(heard, "device") + OfDifferentOwners() + " of the " +
+  const uint32_t largest = LargestCohort(heard);
+  if (largest >= least || LargestCohort(with_room) < least) return "";
+  return "waiting for devices: " + Counted(largest, "device") + OfDifferentOwners() + " of the " +
          std::to_string(least) + " that a round needs are connected and have a turn left";
 }
 

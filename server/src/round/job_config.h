@@ -49,8 +49,9 @@ struct ProcessOptions {
   // learn with their task: each trains, waits, and uploads then (sotto/client.h). It must follow
   // from public figures alone. 0: there is none, and a device uploads when it has trained.
   uint32_t report_after_ms = 0;
-  // Sampling::kPasses asks devices that were heard in the last attempt, or within so long: the
-  // longest silence of a device that waits for work, milliseconds.
+  // Sampling::kPasses asks devices that asked for work within so long, or that were heard in an
+  // attempt that closed within so long: the longest silence of a device that waits for work,
+  // milliseconds.
   uint32_t heard_within_ms = 120'000;
   // Every eligible device counts as heard: in a simulation, whose devices have no connection.
   bool hears_all = false;

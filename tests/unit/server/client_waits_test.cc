@@ -349,23 +349,5 @@ TEST(TimedJob, ATaskThatComesAfterTheReportTimeHasAMillisecond) {
   EXPECT_EQ(small.job.Answer(index, device.client().request()).report_ms, 1u);
 }
 
-// An old device takes part all the same, and uploads when it likes.
-TEST_F(TimedJobTest, AnOldDeviceInTheCohortIsSeen) {
-  EXPECT_TRUE(small.job.IsTimed()) << "nobody was heard";
-  StepToRequest();
-  Request hello = device->client().request();
-  hello.abilities.features &= ~kFeatureReportTime;
-  uint32_t other = 0;
-  while (Contains(small.job.cohort(), other)) ++other;
-  EXPECT_EQ(small.job.Answer(other, hello).kind, Reply::Kind::kWait);
-  EXPECT_TRUE(small.job.IsTimed()) << "it was not drawn";
-  EXPECT_EQ(small.job.Answer(index, hello).kind, Reply::Kind::kTrain);
-  EXPECT_FALSE(small.job.IsTimed());
-  EXPECT_EQ(small.job.Answer(index, device->client().request()).kind, Reply::Kind::kTrain);
-  EXPECT_TRUE(small.job.IsTimed()) << "its program was replaced";
-}
-
-TEST_F(ClientTest, WithoutAReportTimeNoAttemptIsTimed) { EXPECT_FALSE(small.job.IsTimed()); }
-
 }  // namespace
 }  // namespace sotto::server

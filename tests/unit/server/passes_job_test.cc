@@ -1,5 +1,6 @@
 // Tests of jobs whose devices take part at most K times: who is asked, what is charged, how they
 // end. Turns are counted by hand, from what devices were told.
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -155,6 +156,25 @@ TEST(PassesJob, OnlyDevicesThatWereHeardAreAskedInTheOrderConnected) {
   EXPECT_EQ(small.job.cohort(), (std::vector<uint32_t>{1, 4, 9, 11}));
 }
 
+// A job that waits does not take a device of its last attempt for connected as long as it waits.
+TEST(PassesJob, TheLastAttemptSoonSaysNothingAboutWhoIsConnected) {
+  constexpr uint32_t kHeardWithinMs = 200;
+  JobConfig config = SmallPassesConfig();
+  config.process.hears_all = false;
+  config.process.heard_within_ms = kHeardWithinMs;
+  config.quorum = 1;
+  PassesJob small(config);
+  for (const uint32_t device : {1u, 4u, 9u, 11u}) AskForWork(small.job, device);
+  ASSERT_TRUE(small.job.OpenRound());
+  posix::SleepMs(kHeardWithinMs + 20);
+  for (const uint32_t device : {1u, 4u, 9u}) AskForWork(small.job, device);
+  EXPECT_FALSE(small.job.CloseRound().released);
+  EXPECT_EQ(small.job.waiting_for().find("waiting for devices: 3 devices of the 4"), 0u);
+  posix::SleepMs(kHeardWithinMs + 20);
+  EXPECT_EQ(small.job.WaitingNow().value_or("").find("waiting for devices: 0 devices of the 4"),
+            0u);
+}
+
 // A round ends when the last device has reported, unless one of them does not keep to the time.
 TEST(PassesJob, ARoundWithAnOldDeviceEndsAtItsDeadline) {
   JobConfig config = SmallPassesConfig();
@@ -179,8 +199,16 @@ TEST(PassesJob, ARoundWithAnOldDeviceEndsAtItsDeadline) {
     ASSERT_EQ(ModelDigest(*config.model, digest), Status::kOk);
     hello.model_digest = digest;
     hello.abilities.features = ~kFeatureReportTime;
+    const std::vector<uint32_t> cohort = small.job.cohort();
+    uint32_t other = 0;
+    while (std::binary_search(cohort.begin(), cohort.end(), other)) ++other;
+    small.job.Answer(other, hello);
+    EXPECT_TRUE(small.job.IsComplete()) << "it was not drawn";
     small.job.Answer(small.job.cohort()[2], hello);
     EXPECT_FALSE(small.job.IsComplete());
+    hello.abilities.features = ~0u;
+    small.job.Answer(small.job.cohort()[2], hello);
+    EXPECT_TRUE(small.job.IsComplete()) << "its program was replaced";
   }
 }
 
