@@ -1,4 +1,5 @@
-// What other processes have changed about the fleet: see loop.h. Part of sotto::server/net.
+// What other processes have changed about the fleet, and who has connected while the job waits for
+// devices: see loop.h. Part of sotto::server/net.
 #include <utility>
 
 #include "net/loop.h"
@@ -35,6 +36,18 @@ void Server::Loop::OnWatched() {
   TakeFleet(std::move(*news));
   CloseIfComplete();
   if (waits_ && !in_step_) EndWait();
+}
+
+// With each tick while the job waits: enough devices may be connected now, and viewers see how many
+// are.
+void Server::Loop::LookWhetherToWait() {
+  const std::optional<std::string> reason = job_->WaitingNow();
+  if (!reason) return;
+  if (reason->empty()) {
+    EndWait();
+  } else if (*reason != phase_.reason) {
+    Tell(ServerPhase::Kind::kWaiting, *reason);
+  }
 }
 
 void Server::Loop::TakeFleet(FleetNews news) {

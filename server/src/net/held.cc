@@ -33,6 +33,11 @@ void Server::Loop::Hold(Client& client) {
   CloseIfComplete();  // this may be the last device that had to check in
 }
 
+// Something has come, after which all may have reported.
+void Server::Loop::CloseIfComplete() {
+  if (!job_->config().plan.timed_reports && job_->IsComplete()) CloseRound();
+}
+
 // The job has something new to say: to all held devices at once.
 void Server::Loop::AskForHeld() {
   for (const Id id : held_) {

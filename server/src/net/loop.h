@@ -185,8 +185,8 @@ class Server::Loop {
   void CloseRound();
   void OnRoundClosed();
   void Publish();
-  uint64_t LookMs() const;
-  void StartRoundTimer(uint64_t at_ms);
+  uint64_t NextRoundTimeMs() const;
+  void StartRoundTimer();
   uint64_t ShiftSchedule();
   void BeginSchedule();
   bool Extend();
@@ -271,7 +271,7 @@ class Server::Loop {
   uint64_t publication_ms_ = 0;  // of the open or closed attempt's result
   uint64_t slept_ms_ = 0;
   bool awaits_publication_ = false;
-  bool awaits_look_ = false;  // of a timed attempt: see LookMs()
+  bool awaits_look_ = false;  // of a timed attempt: see NextRoundTimeMs()
   ServerPhase phase_;         // as it was last told
   int64_t closed_ms_ = 0;     // of the closed attempt; milliseconds since 1970
   uint64_t farewell_deadline_ms_ = 0;

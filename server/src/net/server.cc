@@ -263,25 +263,14 @@ void Server::Loop::OnRoundOpened() {
   }
 }
 
-// Until the fleet changes or the job is resumed, which may have happened since the job's last step
-// began.
+// Until the fleet changes, enough devices connect, or the job is resumed. The fleet may have
+// changed since the job's last step began.
 void Server::Loop::Wait() {
   waits_ = true;
   job_->Proceed();
   events_.info(fmt::format("round {}: {}", job_->round() + 1, job_->waiting_for()));
   Tell(ServerPhase::Kind::kWaiting, job_->waiting_for());
   if (fleet_ != fleet_of_step_) EndWait();
-}
-
-// Viewers see how many devices are there by now.
-void Server::Loop::LookWhetherToWait() {
-  const std::optional<std::string> reason = job_->WaitingNow();
-  if (!reason) return;
-  if (reason->empty()) {
-    EndWait();
-  } else if (*reason != phase_.reason) {
-    Tell(ServerPhase::Kind::kWaiting, *reason);
-  }
 }
 
 // The next attempt begins now, if it can.
@@ -299,7 +288,7 @@ void Server::Loop::AnnounceAttempt() {
   deadline_ms_ = publication_ms_ + options_.round_timeout_ms;
   publication_ms_ = deadline_ms_ + options_.release_allowance_ms;
   awaits_look_ = job_->config().plan.timed_reports;
-  StartRoundTimer(awaits_look_ ? LookMs() : deadline_ms_);
+  StartRoundTimer();
   job_->Proceed();
   AskForHeld();
   events_.info(fmt::format("round {} attempt {}: {} drawn", job_->round() + 1, job_->attempt() + 1,
@@ -311,11 +300,17 @@ void Server::Loop::AnnounceAttempt() {
   Tell(ServerPhase::Kind::kOpen);
 }
 
-// When a timed attempt (Plan::timed_reports) may end early: once, at a time that is set beforehand.
-// At the last report it would tell how long the last update took to travel and to decode.
-uint64_t Server::Loop::LookMs() const { return deadline_ms_ - options_.round_timeout_ms / 6; }
+// The publication of the closed attempt, or the end of the open one. A timed attempt
+// (Plan::timed_reports) may end before its deadline, but only at one look, whose time is set
+// beforehand: at the last report it would tell how long the last update took to travel and to
+// decode.
+uint64_t Server::Loop::NextRoundTimeMs() const {
+  if (awaits_publication_) return publication_ms_;
+  return awaits_look_ ? deadline_ms_ - options_.round_timeout_ms / 6 : deadline_ms_;
+}
 
-void Server::Loop::StartRoundTimer(uint64_t at_ms) {
+void Server::Loop::StartRoundTimer() {
+  const uint64_t at_ms = NextRoundTimeMs();
   uv_update_time(&loop_);
   Check(uv_timer_start(&round_timer_, OnRoundTime, at_ms > now() ? at_ms - now() : 0, 0), "timer");
 }
@@ -342,7 +337,7 @@ uint64_t Server::Loop::ShiftSchedule() {
 bool Server::Loop::Extend() {
   const uint64_t shift_ms = ShiftSchedule();
   if (shift_ms == 0) return false;
-  StartRoundTimer(awaits_publication_ ? publication_ms_ : awaits_look_ ? LookMs() : deadline_ms_);
+  StartRoundTimer();
   events_.info(
       fmt::format("this server was not run for {:.1f} s; round {} attempt {} and its "
                   "release come so much later. Was the process stopped, or its machine paused?",
@@ -353,23 +348,17 @@ bool Server::Loop::Extend() {
   return true;
 }
 
-// The deadline of the open attempt, the time at which it may end before that, or the time to
-// publish the result of the closed one.
+// NextRoundTimeMs() has come.
 void Server::Loop::OnRoundTime(uv_timer_t* timer) {
   auto* self = static_cast<Loop*>(timer->data);
   if (self->Extend()) return;
   if (self->awaits_publication_) {
     self->Publish();
   } else if (std::exchange(self->awaits_look_, false) && !self->job_->IsComplete()) {
-    self->StartRoundTimer(self->deadline_ms_);
+    self->StartRoundTimer();
   } else {
     self->CloseRound();
   }
-}
-
-// Something has come, after which all may have reported.
-void Server::Loop::CloseIfComplete() {
-  if (!job_->config().plan.timed_reports && job_->IsComplete()) CloseRound();
 }
 
 void Server::Loop::CloseRound() {
@@ -390,7 +379,7 @@ void Server::Loop::OnRoundClosed() {
     BeginSchedule();
     Publish();
   } else {
-    StartRoundTimer(publication_ms_);
+    StartRoundTimer();
   }
 }
 

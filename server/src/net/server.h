@@ -9,15 +9,16 @@
 //     that is not ready in time is published late, and its outcome says how late.
 //   - If the job closes rounds early (JobConfig::close_early()), the pool also closes a round when
 //     its whole cohort has reported, and a result is published when it is ready. With timed reports
-//     (Plan::timed_reports) it looks once, when five sixths of the time until the deadline are
-//     over: devices then upload from three quarters on.
+//     (Plan::timed_reports) the server looks once whether it has, after five sixths of the round
+//     timeout. Devices announce their updates after two thirds and send them from three quarters
+//     on.
 //   - Several times a second the pool looks what other processes have changed: devices that joined
 //     are served from then on, live connections of devices that left or have another key are
 //     closed.
 //   - The next round opens with the publication, until the job is finished. While too few devices
-//     are eligible, or the job is paused, it opens none, and devices are told to wait. The server
-//     then tells devices for `farewell_ms` that the job is done. If the job gave up, it does not
-//     tell them: they try again until a later start.
+//     are eligible or connected, or the job is paused, it opens none, and devices are told to wait.
+//     The server then tells devices for `farewell_ms` that the job is done. If the job gave up, it
+//     does not tell them: they try again until a later start.
 //
 // One thread calls Run(), and Run() does all the work.
 #pragma once
