@@ -40,12 +40,13 @@ std::string Assumes(const privacy::Plan& plan) {
 }
 
 std::string DescribeSecondJob(const privacy::Plan& plan, std::vector<privacy::SpentRounds> before) {
-  const char* ordinal = before.empty() ? "a second job" : "one more job";
+  const bool is_second = before.empty();
   before.push_back({plan, plan.rounds, plan.rounds});
-  const double both = privacy::HeadlineEpsilon(plan, plan.rounds, before);
-  if (!std::isfinite(both)) return "";
-  return fmt::format("{} like this one: epsilon {} for its devices, both together", ordinal,
-                     privacy::EpsilonText(both, 2));
+  const double epsilon = privacy::HeadlineEpsilon(plan, plan.rounds, before);
+  if (!std::isfinite(epsilon)) return "";
+  return fmt::format("{} job like this one: epsilon {} for its devices, {} together",
+                     is_second ? "a second" : "one more", privacy::EpsilonText(epsilon, 2),
+                     is_second ? "both" : "all jobs");
 }
 
 std::string DescribeRounds(const privacy::Plan& plan) {
