@@ -89,13 +89,16 @@ std::vector<privacy::SpentRounds> SpentOn(const History& history, const JobEntry
 
 // How many turns like the next one a device may have, within the limits of the job and the store.
 int64_t TurnsLeft(const TurnBook& book, int64_t device, const privacy::Turns& next) {
-  const int64_t most = book.limit().count - book.UsedBy(device).count;
-  privacy::Turns turns = next;
-  for (int64_t left = 0; left < most; ++left) {
-    if (!book.HasRoom(device, turns)) return left;
-    turns = turns + next;
+  int64_t few = 0;
+  int64_t many = std::max<int64_t>(book.limit().count - book.UsedBy(device).count, 0) + 1;
+  while (many - few > 1) {
+    const int64_t middle = few + (many - few) / 2;
+    const auto count = static_cast<double>(middle);
+    const privacy::Turns turns = {middle, count * next.mu_squared, count * next.coordinates,
+                                  count * next.too_long};
+    (book.HasRoom(device, turns) ? few : many) = middle;
   }
-  return std::max<int64_t>(most, 0);
+  return few;
 }
 
 }  // namespace
@@ -207,6 +210,10 @@ std::vector<privacy::SpentRounds> SpentBefore(const History& history, const JobE
   std::vector<int64_t> devices = EligibleDevices(history);
   if (job != nullptr) devices = Union(devices, job->devices);
   return SpentOn(history, job, devices);
+}
+
+std::vector<privacy::SpentRounds> SpentByJobsBefore(const History& history, const JobEntry& job) {
+  return SpentOn(history, &job, job.devices);
 }
 
 std::vector<privacy::SpentRounds> SpentAtBeginning(const History& history, const JobEntry& job) {

@@ -57,6 +57,9 @@ std::vector<int64_t> JobsBefore(const History& history, const JobEntry& job);
 // Throws as PlanOf().
 std::vector<privacy::SpentRounds> SpentBefore(const History& history, const JobEntry* job);
 
+// The same for all devices that the job ever had, and no others.
+std::vector<privacy::SpentRounds> SpentByJobsBefore(const History& history, const JobEntry& job);
+
 // The same for the devices with which the job began: its noise was calibrated to that.
 std::vector<privacy::SpentRounds> SpentAtBeginning(const History& history, const JobEntry& job);
 

@@ -104,17 +104,6 @@ ClaimForAll CombineKind(const privacy::ClaimKind& kind, const std::vector<JobLed
   return all;
 }
 
-// What the jobs before `job` have spent on its devices.
-std::vector<privacy::SpentRounds> SpentByJobsBefore(const History& history, const JobEntry& job) {
-  std::vector<privacy::SpentRounds> spent;
-  const std::vector<int64_t> before = JobsBefore(history, job);
-  for (const JobEntry& other : history.jobs) {
-    if (std::find(before.begin(), before.end(), other.number) == before.end()) continue;
-    for (const privacy::SpentRounds& phase : SpentBy(history, other)) spent.push_back(phase);
-  }
-  return spent;
-}
-
 // See JobLedger::after_attempts. Only private noise has claims against the server, and its plan is
 // the same in every round.
 std::vector<privacy::Claim> ClaimsAfterAttempts(const History& history, const JobLedger& ledger) {
