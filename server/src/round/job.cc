@@ -212,7 +212,8 @@ TrainTask Job::MakeTask() const {
 
 // Why giving an attempt up costs no privacy. Let G be the event that an attempt is given up. Its
 // sum is then not read, nothing of it is released, and the next cohort is drawn with fresh
-// randomness.
+// randomness. The lemmas are about draws that are secret. With kPasses none is, lemma 6 of
+// plans/turns.h holds instead, and G may be that few report (JobConfig::quorum).
 //
 // Lemma 1. If G is independent of the devices' data and of the cohort that was drawn, then the
 // released models are distributed as if the attempt had never been made. Proof: given G, the next

@@ -176,9 +176,10 @@ Fields ServerStep() {
           "amplified by sampling"),
       Row("deadlines", Learns::kNothing, &JobRequest::deadlines,
           "with --sampling passes: every round lasts --round-timeout. Without it, and without "
-          "--close-early, devices upload at a time that the server names with the task, two thirds "
-          "of --round-timeout after the choice, and send zeros if they have not trained by then; a "
-          "round ends at five sixths of it if all have reported, and no device's data move that")
+          "--close-early, the server names a report time with each task, two thirds of "
+          "--round-timeout after the choice: devices upload from then on, and send zeros if they "
+          "have not trained after three quarters of the time until then; a round ends at five "
+          "sixths of --round-timeout if all have reported")
           .Excludes("close-early"),
       Derived("timed-reports", &privacy::Plan::timed_reports).StoredUnlessDefault(),
       Row("epsilon-budget", Learns::kNothing, &JobRequest::epsilon_budget,

@@ -209,8 +209,8 @@ std::string DescribeTrust(const privacy::Plan& plan, const privacy::Statement& s
   const privacy::TrustMode trust_mode = spent.Headline().trust_mode;
   if (trust_mode != privacy::TrustMode::kPrivateNoise) {
     return fmt::format(
-        "                 trust mode {}: the server can regenerate the noise; it protects the\n"
-        "                 released models, not the updates from the server\n",
+        "                 trust mode {}: the noise protects the released models; no epsilon\n"
+        "                 holds against the server, which has the devices' keys\n",
         privacy::Name(trust_mode));
   }
   return fmt::format(
