@@ -1,10 +1,7 @@
 #include "views/ledger_output.h"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
-#include "base/counted.h"
 #include "plans/claim_kinds.h"
 #include "views/claims_output.h"
 #include "views/figures.h"

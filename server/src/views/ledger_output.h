@@ -4,7 +4,6 @@
 // Pure functions, safe from any thread.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>

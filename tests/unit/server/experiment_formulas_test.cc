@@ -1,9 +1,9 @@
 // Tests of an experiment's formulas against known figures.
-#include "experiment/formulas.h"
-
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
+
+#include "experiment/formulas.h"
 
 namespace sotto::server {
 namespace {
