@@ -77,8 +77,8 @@ void RequireLife(const std::string& store, const History& history, const JobConf
   const privacy::Turns most = MostOf(config.turns_before, history, true);
   if (most.count == 0) return;
   throw std::invalid_argument(fmt::format(
-      "{} holds an earlier job on these devices, and who sees the new models has seen its models: "
-      "{}; {}, and start again; or use new devices in a new store",
+      "{} holds an earlier job on these devices, and people who see the new models have seen its "
+      "models: {}; {}, and start again; or use new devices in a new store",
       store, DescribeJobAndLife(config),
       HowToRaise(store, history, most + privacy::LimitOf(plan), plan)));
 }
@@ -91,9 +91,8 @@ void RequireRoomForAllTurns(const std::string& store, const History& history,
   if (privacy::HasRoom({}, all, *config.life_limit)) return;
   throw std::invalid_argument(fmt::format(
       "the store's life epsilon, {} at delta {}, has no room for all turns of a device in this "
-      "job, "
-      "which has epsilon {} (some of the limit is for the encoder's terms); {}, or name a smaller "
-      "--epsilon",
+      "job, which has epsilon {} (some of the limit is for the encoder's terms); {}, or name a "
+      "smaller --epsilon",
       history.life->epsilon, privacy::DeltaText(history.life->delta),
       privacy::EpsilonText(privacy::HeadlineEpsilon(plan, 1), kDecimals),
       HowToRaise(store, history, all, plan)));
@@ -142,8 +141,8 @@ void GoOnInLife(const std::string& store, const History& history, const JobEntry
 std::string DescribeLife(const History& history, const JobConfig& config) {
   if (!config.life_limit) return "";
   return fmt::format(
-      "the store's life: {}; none gets beyond its life epsilon, {} at delta {}; {} of {} have room "
-      "for all their turns in this job",
+      "the store's life: {}; no device exceeds its life epsilon, {} at delta {}; "
+      "{} of {} have room for all their turns in this job",
       DescribeJobAndLife(config), history.life->epsilon, privacy::DeltaText(history.life->delta),
       DevicesWithRoom(history, config, privacy::LimitOf(config.plan)),
       Counted(config.plan.devices, "device"));
