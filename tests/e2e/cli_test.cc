@@ -179,7 +179,10 @@ TEST(Cli, AFileOfSettingsWithoutSamplingIsToldOfTheNewDefault) {
   EXPECT_NE(run.output.find("takes part in at most 1 round"), std::string::npos) << run.output;
   for (const char* sampling : {"uniform", "passes"}) {
     const Outcome told = Sotto("simulate --config " + path + " --sampling " + sampling);
-    EXPECT_EQ(told.output.find("whose default has changed"), std::string::npos) << told.output;
+    EXPECT_EQ(told.output.find("no sampling, whose"), std::string::npos) << told.output;
+    EXPECT_NE(told.output.find("names no delta, whose default has changed: it is 1e-5, or"),
+              std::string::npos)
+        << told.output;
   }
 }
 

@@ -102,7 +102,9 @@ class KeyFiles {
 void SetLifeEpsilon(const KeysOptions& o, size_t devices, Store& store) {
   if (!o.life_epsilon) return;
   const History history = store.ReadHistory();
-  if (history.life && history.life->epsilon == *o.life_epsilon) return;
+  const bool is_same = history.life && history.life->epsilon == *o.life_epsilon &&
+                       o.life_delta.value_or(history.life->delta) == history.life->delta;
+  if (is_same) return;
   if (!history.devices.empty()) {
     throw std::invalid_argument(
         fmt::format("--life-epsilon {}: {} was made before; use `sotto store raise-life-epsilon`",

@@ -44,6 +44,7 @@ Fields Noise() {
       Row("delta", Learns::kNoise, &JobRequest::delta, "the other half of the budget")
           .Within({1e-300, 0.5})
           .ByDefault("1e-5, or 1 / (10 devices) if that is less")
+          .Formerly("devices^-1.1")
           .RunsWith(&privacy::Plan::delta),
       Row("trust-mode", Learns::kTask, &JobRequest::trust_mode,
           "trusted-server: no epsilon against the server, which is trusted; private-noise: each "

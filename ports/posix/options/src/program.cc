@@ -239,8 +239,10 @@ class Reader {
         const FieldText& row = option.text;
         if (row.former_default == nullptr) continue;
         if (app->get_option(std::string("--") + row.name)->count() > 0) continue;
+        const std::string now =
+            row.derived_default != nullptr ? row.derived_default : DefaultText(option.by_default);
         Say(fmt::format("note: {} names no {}, whose default has changed: it is {}, and was {}",
-                        path, row.name, DefaultText(option.by_default), row.former_default));
+                        path, row.name, now, row.former_default));
       }
     }
   }
