@@ -114,8 +114,13 @@ std::string DescribeDevices(const JobLedger& ledger, bool lists_turns) {
   const std::string turns = DescribeTurns(ledger.turns);
   if (turns.empty()) return "";
   const std::string never = DescribeNeverAsked(ledger.turns);
+  const std::string waits = DescribeMustSettle(ledger.turns);
   return fmt::format("  turns      {}\n", turns) +
          (never.empty() ? "" : fmt::format("  not asked  {}\n", never)) +
+         (waits.empty()
+              ? ""
+              : fmt::format("  to settle  {}: each must show a receipt before it is asked\n",
+                            waits)) +
          (lists_turns ? DescribeTurnsOfDevices(ledger.turns) : "");
 }
 
@@ -314,6 +319,22 @@ void RaiseLifeEpsilon(const StoreOptions& o) {
              store->Server() ? "; the server takes it at its next start" : "");
 }
 
+void AdoptCopy(const StoreOptions& o) {
+  const std::unique_ptr<Store> store = OpenStore(o.store);
+  if (const std::optional<std::string> server = store->Server()) {
+    throw std::invalid_argument(
+        fmt::format("{}: process {} serves it; stop that first", o.store, *server));
+  }
+  store->AdoptCopy();
+  const std::vector<DeviceRecord> devices = store->ListDevices();
+  const auto eligible = std::count_if(devices.begin(), devices.end(),
+                                      [](const DeviceRecord& each) { return each.is_eligible(); });
+  fmt::print(
+      "{}: adopted as all there is. Jobs of passes alone go on, and ask none of its {} before it\n"
+      "has shown by a receipt what it has spent\n",
+      o.store, Counted(eligible, "device"));
+}
+
 void SetPaused(const StoreOptions& o, bool paused) {
   const std::unique_ptr<Store> store = OpenStore(o.store);
   const bool was = store->IsPaused();
@@ -392,7 +413,12 @@ posix::Command StoreCommand() {
                    .Within({1e-300, 0.5})
                    .ByDefault("min(1e-5, 1/(10 devices))"),
            })
-           .Runs(RaiseLifeEpsilon)});
+           .Runs(RaiseLifeEpsilon),
+       posix::CommandFor<StoreOptions>("adopt-copy",
+                                       "go on with an older copy of a store whose last state is "
+                                       "lost: devices are charged for what their receipts show")
+           .Takes({StoreRow<StoreOptions>()})
+           .Runs(AdoptCopy)});
 }
 
 }  // namespace sotto::server

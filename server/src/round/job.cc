@@ -149,12 +149,12 @@ void Job::TakeFleet() {
 void Job::StartAttempt() {
   for (;; GiveAttemptUp()) {
     TakeFleet();
+    if (turns_) turns_->SetSettled(log_.Settle());
     waiting_for_ = Hindrance();
     waits_for_turns_ = false;
     if (waiting_for_.empty() && turns_) {
-      const std::vector<Candidate> with_room = DevicesWithRoom();
-      candidates_ = HeardOf(with_room);
-      waiting_for_ = HindranceOfTurns(candidates_, with_room);
+      candidates_ = HeardOf(DevicesWithRoom(Unsettled::kNone));
+      waiting_for_ = HindranceOfTurns(candidates_, DevicesWithRoom(Unsettled::kAll));
       waits_for_turns_ = !waiting_for_.empty();
     }
     if (!waiting_for_.empty()) {
@@ -177,8 +177,8 @@ void Job::StartAttempt() {
     }
     if (turns_ && LargestCohort(candidates_) < static_cast<uint32_t>(config_.plan.cohort)) {
       Finish("the turns of its devices are used: " +
-             Counted(LargestCohort(DevicesWithRoom()), "device") + OfDifferentOwners() +
-             " of the " + std::to_string(config_.plan.cohort) +
+             Counted(LargestCohort(DevicesWithRoom(Unsettled::kAll)), "device") +
+             OfDifferentOwners() + " of the " + std::to_string(config_.plan.cohort) +
              " that a round needs have one left; a device takes part in at most " +
              Counted(config_.plan.participations, "round") + " of a job" +
              (config_.life_limit ? ", and the store's life epsilon limits all jobs together" : "") +
@@ -294,7 +294,7 @@ Reply Job::Answer(uint32_t device, const Request& request) {
   const bool is_hello = request.kind == Request::Kind::kHello;
   if (is_hello) {
     if (const auto refusal = RefuseHello(request, *config_.model, model_digest_)) return *refusal;
-    log_.CheckReceipt(request.receipt);
+    log_.CheckReceipt(request.receipt, NumberIn(device));
   }
   std::shared_ptr<Attempt> attempt;
   {
@@ -316,7 +316,7 @@ Reply Job::Answer(uint32_t device, const Request& request) {
   if (attempt == nullptr) return AnswerBetweenAttempts(request, config_);
   Reply reply = attempt->Answer(device, request);
   if (reply.kind == Reply::Kind::kTrain) {
-    reply.receipt = log_.ReceiptOf(reply.task.round, reply.task.attempt);
+    reply.receipt = log_.ReceiptOf(reply.task.round, reply.task.attempt, NumberIn(device));
   }
   return reply;
 }

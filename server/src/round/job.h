@@ -172,7 +172,10 @@ class Job {
                                const std::vector<Candidate>& with_room) const;
   std::string OfDifferentOwners() const;
   void RequireOwners() const;
-  std::vector<Candidate> DevicesWithRoom() const;
+  // Which devices count that have not settled (JobLog::Settle()).
+  enum class Unsettled { kNone, kShown, kAll };
+  std::vector<Candidate> DevicesWithRoom(Unsettled unsettled) const;
+  int64_t NumberIn(uint32_t device) const;
   std::vector<Candidate> HeardOf(std::vector<Candidate> candidates) const;
   std::vector<uint32_t> ChooseCohort() const;
   void Seal();

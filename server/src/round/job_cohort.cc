@@ -60,13 +60,16 @@ void Job::RequireOwners() const {
 }
 
 // Of kPasses: the devices whose limits allow a turn in the next round.
-std::vector<Candidate> Job::DevicesWithRoom() const {
+std::vector<Candidate> Job::DevicesWithRoom(Unsettled unsettled) const {
   const int64_t half_a_pass = config_.plan.devices / (2 * config_.plan.cohort);
   const privacy::Turns turn = turns_->TurnIn(round_);
   std::vector<Candidate> devices;
   for (uint32_t device = 0; device < devices_->size(); ++device) {
     const int64_t number = devices_->NumberOf(device);
     if (!devices_->IsEligible(device) || !turns_->HasRoom(number, turn)) continue;
+    const bool counts = unsettled == Unsettled::kAll || turns_->HasSettled(number) ||
+                        (unsettled == Unsettled::kShown && log_.HasShown(number));
+    if (!counts) continue;
     const int64_t last = turns_->LastRoundOf(number);
     const bool is_rested = last == TurnBook::kNoRound || last + half_a_pass < int64_t{round_};
     devices.push_back({device, turns_->UsedBy(number).count, is_rested, devices_->OwnerOf(device)});
@@ -94,8 +97,8 @@ std::vector<Candidate> Job::HeardOf(std::vector<Candidate> candidates) const {
 
 std::optional<std::string> Job::WaitingNow() const {
   if (!waits_for_turns_) return std::nullopt;
-  const std::vector<Candidate> with_room = DevicesWithRoom();
-  return HindranceOfTurns(HeardOf(with_room), with_room);
+  return HindranceOfTurns(HeardOf(DevicesWithRoom(Unsettled::kShown)),
+                          DevicesWithRoom(Unsettled::kAll));
 }
 
 // Why a job of kPasses waits; empty: it need not, or it would wait in vain.
@@ -105,8 +108,22 @@ std::string Job::HindranceOfTurns(const std::vector<Candidate>& heard,
   const auto least = static_cast<uint32_t>(config_.plan.cohort);
   const uint32_t largest = LargestCohort(heard);
   if (largest >= least || LargestCohort(with_room) < least) return "";
+  const auto unsettled =
+      std::count_if(with_room.begin(), with_room.end(), [this](const Candidate& each) {
+        return !turns_->HasSettled(devices_->NumberOf(each.device));
+      });
   return "waiting for devices: " + Counted(largest, "device") + OfDifferentOwners() + " of the " +
-         std::to_string(least) + " that a round needs are connected and have a turn left";
+         std::to_string(least) + " that a round needs are connected and have a turn left" +
+         (unsettled == 0 ? ""
+                         : "; the store is an adopted copy, and " + Counted(unsettled, "device") +
+                               " must first show a receipt");
+}
+
+// DeviceRegistry::NumberOf(), from any thread; -1: not known yet.
+int64_t Job::NumberIn(uint32_t device) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const DeviceRegistry& devices = next_devices_ != nullptr ? *next_devices_ : *devices_;
+  return device < devices.size() ? devices.NumberOf(device) : -1;
 }
 
 // The registry's indices of the attempt's devices.

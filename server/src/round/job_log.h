@@ -7,11 +7,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/names.h"
 #include "plans/statement.h"
+#include "plans/turns.h"
 #include "round/job_config.h"
 #include "round/job_phases.h"
 #include "sotto/keys.h"
@@ -50,6 +53,13 @@ inline const char* Name(Halt kind) { return privacy::NameIn(kHalts, kind); }
 struct HaltRecord {
   Halt kind = Halt::kWaiting;
   std::string reason;  // for people: the operator's
+};
+
+// Of a log that is an older copy and was adopted (receipts.h): which devices have settled, and what
+// devices were charged for when they did, in this job. By DeviceRegistry::NumberOf().
+struct SettledDevices {
+  std::set<int64_t> devices;
+  std::map<int64_t, privacy::Turns> charged;
 };
 
 // The state of a job between two rounds, from its log. A new process resumes the job in this state.
@@ -129,13 +139,21 @@ class JobLog {
   virtual void HaltJob(const HaltRecord& /*record*/) {}
 
   // Receipts for devices: see receipts.h. A log that nobody can restore from a copy needs none.
-  // These two methods are safe from any thread.
-  //   ReceiptOf     of a committed attempt of the job that began; its bytes live as long as the
-  //                 log; empty: none
+  // These three methods are safe from any thread. Devices by DeviceRegistry::NumberOf().
+  //   ReceiptOf     of the attempt that was committed last, for a device that is drawn in it; its
+  //                 bytes live until the next but one is committed; empty: none
   //   CheckReceipt  takes the receipt of a device's Hello; throws StaleLog if the device has seen
-  //                 what this log does not hold
-  virtual ByteSpan ReceiptOf(uint32_t /*round*/, uint32_t /*attempt*/) { return {}; }
-  virtual void CheckReceipt(ByteSpan /*receipt*/) {}
+  //                 what this log does not hold, and does not settle by that
+  //   HasShown      of an adopted copy: whether the next Settle() lets this device settle
+  virtual ByteSpan ReceiptOf(uint32_t /*round*/, uint32_t /*attempt*/, int64_t /*device*/) {
+    return {};
+  }
+  virtual void CheckReceipt(ByteSpan /*receipt*/, int64_t /*device*/) {}
+  virtual bool HasShown(int64_t /*device*/) const { return false; }
+
+  // Writes what devices have shown since the last call. Returns those that have settled, which
+  // alone may be asked, valid until the next call; null: the log is no adopted copy.
+  virtual const SettledDevices* Settle() { return nullptr; }
 };
 
 }  // namespace sotto::server

@@ -39,7 +39,10 @@ privacy::Turns TurnBook::UsedInLifeBy(int64_t device) const {
 
 privacy::Turns TurnBook::UsedBy(int64_t device) const {
   const auto used = used_.find(device);
-  return used == used_.end() ? privacy::Turns() : used->second.turns;
+  const privacy::Turns turns = used == used_.end() ? privacy::Turns() : used->second.turns;
+  if (settled_ == nullptr) return turns;
+  const auto charged = settled_->charged.find(device);
+  return charged == settled_->charged.end() ? turns : turns + charged->second;
 }
 
 int64_t TurnBook::LastRoundOf(int64_t device) const {

@@ -35,6 +35,14 @@ class TurnBook {
   explicit TurnBook(const privacy::Plan& plan, TurnsByDevice before = {},
                     const std::optional<privacy::Turns>& life = std::nullopt);
 
+  // On an adopted copy: what devices were charged for when they settled, which counts like turns of
+  // this job, and who may be asked. Null: the log is no such copy. It must live on until the next
+  // call.
+  void SetSettled(const SettledDevices* settled) { settled_ = settled; }
+  bool HasSettled(int64_t device) const {
+    return settled_ == nullptr || settled_->devices.count(device) != 0;
+  }
+
   // Charges the devices of a sealed attempt. Twice for the same attempt changes nothing.
   void Seal(const SealRecord& seal);
   bool IsSealed(uint32_t round, uint32_t attempt) const;
@@ -65,6 +73,7 @@ class TurnBook {
   const privacy::Turns limit_;
   const TurnsByDevice before_;
   const std::optional<privacy::Turns> life_;
+  const SettledDevices* settled_ = nullptr;
   std::unordered_map<int64_t, Used> used_;  // by DeviceRegistry::NumberOf()
   std::vector<SealRecord> seals_;
 };

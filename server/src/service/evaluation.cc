@@ -47,11 +47,19 @@ void SharedLog::HaltJob(const HaltRecord& record) {
   store_.HaltJob(record);
 }
 
-// These two are safe from any thread.
-ByteSpan SharedLog::ReceiptOf(uint32_t round, uint32_t attempt) {
-  return store_.ReceiptOf(round, attempt);
+const SettledDevices* SharedLog::Settle() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return store_.Settle();
 }
-void SharedLog::CheckReceipt(ByteSpan receipt) { store_.CheckReceipt(receipt); }
+
+// These three are safe from any thread.
+ByteSpan SharedLog::ReceiptOf(uint32_t round, uint32_t attempt, int64_t device) {
+  return store_.ReceiptOf(round, attempt, device);
+}
+void SharedLog::CheckReceipt(ByteSpan receipt, int64_t device) {
+  store_.CheckReceipt(receipt, device);
+}
+bool SharedLog::HasShown(int64_t device) const { return store_.HasShown(device); }
 
 std::optional<StoredEvaluation> SharedLog::LastEvaluation() {
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -38,8 +38,10 @@ class SharedLog : public JobLog {
   void SealAttempt(const SealRecord& record) override;
   void CommitRelease(const ReleaseRecord& record) override;
   void HaltJob(const HaltRecord& record) override;
-  ByteSpan ReceiptOf(uint32_t round, uint32_t attempt) override;
-  void CheckReceipt(ByteSpan receipt) override;
+  ByteSpan ReceiptOf(uint32_t round, uint32_t attempt, int64_t device) override;
+  void CheckReceipt(ByteSpan receipt, int64_t device) override;
+  bool HasShown(int64_t device) const override;
+  const SettledDevices* Settle() override;
 
   // Gives the store to `use` while no other thread has it. Whoever calls it on the loop's thread
   // waits for a commit of another process, too.

@@ -112,11 +112,27 @@ void RequireRoomForACohort(const std::string& store, const History& history,
       HowToRaise(store, history, most + privacy::LimitOf(plan), plan)));
 }
 
+// On a copy that was adopted only devices that have shown their receipts are asked. That decides
+// about who is drawn, and a secret draw must not depend on it, nor a list that looks at nobody's
+// presence (plans/turns.h, lemma 12).
+void RequireAskable(const std::string& store, const History& history, const privacy::Plan& plan) {
+  if (!history.adoption) return;
+  const bool is_passes = plan.sampling == privacy::Sampling::kPasses;
+  if (is_passes && plan.order != privacy::Order::kFixed) return;
+  throw std::invalid_argument(fmt::format(
+      "{}: {} is an older copy that was adopted, and asks only devices that have shown what it has "
+      "lost; {} must not depend on that. Begin another job, --new-job, with --sampling passes and "
+      "--order connected",
+      is_passes ? "--order fixed" : fmt::format("--sampling {}", privacy::Name(plan.sampling)),
+      store, is_passes ? "a list that looks at nobody's presence" : "a secret draw"));
+}
+
 }  // namespace
 
 void GoOnInLife(const std::string& store, const History& history, const JobEntry* resumed,
                 JobConfig* config) {
   privacy::Plan& plan = config->plan;
+  RequireAskable(store, history, plan);
   if (plan.sampling != privacy::Sampling::kPasses || !config->codec->noise) {
     RequireRoomForAll(store, history, resumed, *config);
     return;
@@ -146,6 +162,20 @@ std::string DescribeLife(const History& history, const JobConfig& config) {
       DescribeJobAndLife(config), history.life->epsilon, privacy::DeltaText(history.life->delta),
       DevicesWithRoom(history, config, privacy::LimitOf(config.plan)),
       Counted(config.plan.devices, "device"));
+}
+
+std::string DescribeSettling(const History& history) {
+  if (!history.adoption) return "";
+  const SettledDevices settled = SettledIn(history, JobEntry()).value();
+  const auto waiting = std::count_if(
+      history.devices.begin(), history.devices.end(), [&](const DeviceRecord& device) {
+        return device.is_eligible() && settled.devices.count(device.number) == 0;
+      });
+  if (waiting == 0) return "";
+  return fmt::format(
+      "the store is an older copy that was adopted, and asks a device only after it has shown a "
+      "receipt: {} not yet; one that has none must be registered anew under another name",
+      Counted(waiting, "device"));
 }
 
 }  // namespace sotto::server

@@ -211,6 +211,7 @@ void ServeSession::LogStart(const privacy::Statement& planned) const {
     log_.Write(line);
   }
   if (const std::string life = DescribeLife(history_, config_); !life.empty()) log_.Write(life);
+  if (const std::string waits = DescribeSettling(history_); !waits.empty()) log_.Write(waits);
   LogEarlierJobs(config_, log_);
   if (!config_.codec->certified)
     log_.Write("NO PRIVACY: this job protects nothing; for experiments only");

@@ -1,6 +1,7 @@
 #include "store/history.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <iterator>
 #include <limits>
@@ -10,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "accounting/conversion.h"
 #include "base/counted.h"
 #include "round/turn_book.h"
 #include "spec/configuration.h"
@@ -52,11 +54,24 @@ int64_t UnrecordedRounds(const JobEntry& job, int64_t first, int64_t end) {
   return rounds;
 }
 
+// As many turns like this one as cost no less than what was charged.
+int64_t TurnsFor(const privacy::Turns& charged, const privacy::Turns& turn) {
+  constexpr double kMost = 1e9;
+  const double by_mu = charged.mu_squared > 0 ? charged.mu_squared / turn.mu_squared : 0.0;
+  const double turns = std::ceil(by_mu * (1 - privacy::kArithmeticMargin));
+  return std::max(charged.count, static_cast<int64_t>(turns < kMost ? turns : kMost));
+}
+
 // The most attempts at rounds in [first, end) of the job in which one of these devices was drawn.
+//   turn  of such a round; what a device was charged for when it settled counts in each
 int64_t MostTurns(const JobEntry& job, const std::vector<int64_t>& devices, int64_t first,
-                  int64_t end) {
+                  int64_t end, const privacy::Turns& turn) {
   std::map<int64_t, int64_t> turns;
   int64_t most = 0;
+  for (const SettledEntry& entry : job.settled) {
+    if (!std::binary_search(devices.begin(), devices.end(), entry.device)) continue;
+    most = std::max(most, turns[entry.device] += TurnsFor(entry.charged, turn));
+  }
   for (const SealRecord& seal : job.seals) {
     if (int64_t{seal.round} < first || int64_t{seal.round} >= end) continue;
     for (const int64_t device : seal.devices) {
@@ -80,7 +95,9 @@ std::vector<privacy::SpentRounds> SpentOn(const History& history, const JobEntry
       const bool is_last = &phase == &phases.back();
       const int64_t first = phase.plan.schedule.first_round;
       const int64_t end = is_last ? std::numeric_limits<int64_t>::max() : first + phase.rounds;
-      phase.turns = MostTurns(other, devices, first, end);
+      const privacy::Turns turn =
+          other.settled.empty() ? privacy::Turns() : privacy::TurnIn(phase.plan, first);
+      phase.turns = MostTurns(other, devices, first, end, turn);
       spent.push_back(phase);
     }
   }
@@ -146,6 +163,8 @@ JobTurns TurnsOf(const History& history, const JobEntry& job) {
   TurnBook book(PhasesOf(history.store, job).Limited(plan),
                 TurnsBefore(history, &job, plan.colluders), LifeLimitOf(history, plan.certificate));
   for (const SealRecord& seal : job.seals) book.Seal(seal);
+  const std::optional<SettledDevices> settled = SettledIn(history, job);
+  if (settled) book.SetSettled(&*settled);
   const privacy::Turns next = book.TurnIn(job.released);
   JobTurns all = {plan.participations, plan.cohort, {}};
   for (const DeviceRecord& device : history.devices) {
@@ -155,7 +174,8 @@ JobTurns TurnsOf(const History& history, const JobEntry& job) {
     turns.used = book.UsedBy(device.number).count;
     turns.last_round = book.LastRoundOf(device.number);
     turns.is_revoked = device.revoked.has_value();
-    turns.left = turns.is_revoked ? 0 : TurnsLeft(book, device.number, next);
+    turns.must_settle = !turns.is_revoked && !book.HasSettled(device.number);
+    turns.left = turns.is_revoked || turns.must_settle ? 0 : TurnsLeft(book, device.number, next);
     all.devices.push_back(std::move(turns));
   }
   return all;
@@ -194,6 +214,20 @@ privacy::Owners OwnersOf(const History& history) {
     }
   }
   return owners;
+}
+
+std::optional<SettledDevices> SettledIn(const History& history, const JobEntry& job) {
+  if (!history.adoption) return std::nullopt;
+  SettledDevices settled;
+  for (const JobEntry& other : history.jobs) {
+    for (const SettledEntry& entry : other.settled) {
+      if (entry.adoption == history.adoption->number) settled.devices.insert(entry.device);
+      if (other.number != job.number) continue;
+      privacy::Turns& charged = settled.charged[entry.device];
+      charged = charged + entry.charged;
+    }
+  }
+  return settled;
 }
 
 std::vector<int64_t> JobsBefore(const History& history, const JobEntry& job) {

@@ -48,6 +48,10 @@ std::optional<HaltEntry> HaltOf(const History& history, const JobEntry& job);
 // found in the turns of a job of passes, and assumed of every other job that released something.
 privacy::Owners OwnersOf(const History& history);
 
+// Of an adopted copy: who has settled, and what devices were charged for in this job; absent: the
+// store is none.
+std::optional<SettledDevices> SettledIn(const History& history, const JobEntry& job);
+
 // Numbers of the earlier jobs that share devices with a job. The job's figures include theirs.
 std::vector<int64_t> JobsBefore(const History& history, const JobEntry& job);
 

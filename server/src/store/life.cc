@@ -36,6 +36,9 @@ privacy::Turns InRounds(const privacy::Plan& plan, int64_t rounds) {
 }
 
 void Charge(const JobEntry& job, const privacy::Plan& plan, TurnsByDevice* turns) {
+  for (const SettledEntry& entry : job.settled) {
+    (*turns)[entry.device] = (*turns)[entry.device] + entry.charged;
+  }
   std::set<int64_t> recorded;
   for (const SealRecord& seal : job.seals) {
     const privacy::Turns turn = privacy::TurnIn(plan, seal.round);

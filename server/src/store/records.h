@@ -66,9 +66,10 @@ struct HaltEntry {
 struct DeviceTurns {
   std::string id;
   int64_t used = 0;
-  int64_t left = 0;              // of the job's and the store's limits; 0 if revoked
+  int64_t left = 0;              // of the job's and the store's limits; 0 if it is not asked
   int64_t last_round = kNoTurn;  // of the last one, from 0
   bool is_revoked = false;
+  bool must_settle = false;  // before it is asked: the store is an adopted copy
 
   static constexpr int64_t kNoTurn = -1;
 };
@@ -78,6 +79,21 @@ struct JobTurns {
   int64_t participations = 0;        // K of a job of passes; 0: it is not of passes
   int64_t cohort = 0;                // that a round needs
   std::vector<DeviceTurns> devices;  // in the order of the registry, those without a turn too
+};
+
+// A device settled on an adopted copy (store/device_receipts.h).
+struct SettledEntry {
+  int64_t adoption = 0;
+  int64_t device = 0;
+  std::vector<uint8_t> receipt;  // with which; empty: it is younger than the adoption
+  privacy::Turns charged;        // like turns of the job
+};
+
+// An operator said that this older copy is all there is.
+struct Adoption {
+  int64_t number = 0;       // from 1
+  int64_t last_device = 0;  // later ones came after it
+  int64_t since = 0;        // seconds since 1970
 };
 
 // A job and its progress.
@@ -93,11 +109,12 @@ struct JobEntry {
   std::vector<JobExtension> extensions;  // in their order
   // Who was drawn, by round and attempt: in released attempts, and of kPasses in sealed ones.
   std::vector<SealRecord> seals;
-  std::optional<HaltEntry> halt;  // the last one, which may be over
-  int64_t released = 0;           // rounds
-  int64_t attempts = 0;           // committed in all rounds
-  int64_t next_attempt = 0;       // at the next round: above every committed one
-  bool seeded = false;            // one of its releases is marked as seeded
+  std::vector<SettledEntry> settled;  // while it was the last job
+  std::optional<HaltEntry> halt;      // the last one, which may be over
+  int64_t released = 0;               // rounds
+  int64_t attempts = 0;               // committed in all rounds
+  int64_t next_attempt = 0;           // at the next round: above every committed one
+  bool seeded = false;                // one of its releases is marked as seeded
 };
 
 // Stands for a round: of the model with which a job began.
@@ -137,7 +154,8 @@ struct History {
   std::string store;  // its name, for messages
   std::vector<DeviceRecord> devices;
   std::vector<JobEntry> jobs;
-  std::optional<LifeEpsilon> life = std::nullopt;  // absent: there is no limit
+  std::optional<LifeEpsilon> life = std::nullopt;   // absent: there is no limit
+  std::optional<Adoption> adoption = std::nullopt;  // the last one; absent: it is no adopted copy
 };
 
 }  // namespace sotto::server

@@ -6,7 +6,7 @@
 //   hash of record n = SHA-256( label, hash of record n - 1, n, the record's name, its values )
 //
 // A record's values are all columns of all of its rows, each with its type and its length. The
-// first record follows a hash of zeros. The table kKinds in sqlite_chain.cc lists the kinds of
+// first record follows a hash of zeros. The table kRecordKinds in sqlite_kinds.h lists the kinds of
 // records and the columns of each. No record ever changes: a device's revocation is a record of its
 // own. A model that is not the newest of its job may be deleted: its record stays in the chain with
 // its hash, which the next record's hash covers.
@@ -32,7 +32,7 @@ namespace sotto::server {
 
 // Names one record. Keys that the kind does not have are 0.
 struct RecordName {
-  std::string kind;  // of kKinds
+  std::string kind;  // of kRecordKinds
   int64_t keys[3] = {};
 };
 
@@ -98,7 +98,7 @@ class Chain {
   [[noreturn]] void Refuse(const std::string& why) const;
 
   Database& database_;
-  std::vector<std::unique_ptr<Reader>> readers_;  // one for each of kKinds that was used
+  std::vector<std::unique_ptr<Reader>> readers_;  // one for each of kRecordKinds that was used
 };
 
 }  // namespace sotto::server

@@ -57,6 +57,22 @@ std::vector<SealRecord> SqliteJobs::SealsOf(int64_t job) {
   return seals;
 }
 
+std::vector<SettledEntry> SqliteJobs::SettledIn(int64_t job) {
+  std::vector<SettledEntry> settled;
+  Statement row(database_,
+                "SELECT adoption, device, receipt, turns, mu_squared, coordinates, too_long "
+                "FROM settled WHERE job = ? ORDER BY adoption, device");
+  row.Bind(job);
+  while (row.Step()) {
+    const ByteSpan receipt = row.Blob(2);
+    settled.push_back({row.Integer(0),
+                       row.Integer(1),
+                       {receipt.begin(), receipt.end()},
+                       {row.Integer(3), row.RealOrInfinity(4), row.Real(5), row.Real(6)}});
+  }
+  return settled;
+}
+
 // The last one.
 std::optional<HaltEntry> SqliteJobs::HaltOf(int64_t job) {
   Statement row(database_,
@@ -102,6 +118,7 @@ std::vector<JobEntry> SqliteJobs::Read() {
     job.fleets = FleetsOf(job.number);
     job.extensions = ExtensionsOf(job.number);
     job.seals = SealsOf(job.number);
+    job.settled = SettledIn(job.number);
     job.halt = HaltOf(job.number);
     jobs.push_back(std::move(job));
   }
@@ -176,6 +193,20 @@ void SqliteJobs::Seal(int64_t job, const SealRecord& record) {
         {{"job", job}, {"round", record.round}, {"attempt", record.attempt}, {"device", device}});
   }
   Chain(database_).Append({"seal", {job, record.round, record.attempt}});
+}
+
+void SqliteJobs::AddSettled(int64_t job, const SettledEntry& entry) {
+  Insert(database_, "settled",
+         {{"adoption", entry.adoption},
+          {"device", entry.device},
+          {"job", job},
+          {"receipt", ByteSpan(entry.receipt.data(), entry.receipt.size())},
+          {"turns", entry.charged.count},
+          {"mu_squared", entry.charged.mu_squared},
+          {"coordinates", entry.charged.coordinates},
+          {"too_long", entry.charged.too_long},
+          {"settled", SecondsSince1970()}});
+  Chain(database_).Append({"settling", {entry.adoption, entry.device}});
 }
 
 void SqliteJobs::AddHalt(int64_t job, const HaltRecord& record) {

@@ -1,5 +1,5 @@
 // The jobs of a SQLite store and who takes part in them: the tables `jobs`, `job_devices`,
-// `fleets`, `extensions`, `turns` and `halts`. Part of sotto::server/store.
+// `fleets`, `extensions`, `turns`, `settled` and `halts`. Part of sotto::server/store.
 //
 // What writes runs in the caller's transaction and appends its record to the chain.
 //
@@ -44,11 +44,15 @@ class SqliteJobs {
   // attempts.
   void AddHalt(int64_t job, const HaltRecord& record);
 
+  // Records that a device settled while the job was the last one.
+  void AddSettled(int64_t job, const SettledEntry& entry);
+
  private:
   std::vector<int64_t> DevicesOf(int64_t job, int64_t most_start);
   std::vector<FleetEntry> FleetsOf(int64_t job);
   std::vector<JobExtension> ExtensionsOf(int64_t job);
   std::vector<SealRecord> SealsOf(int64_t job);
+  std::vector<SettledEntry> SettledIn(int64_t job);
   std::optional<HaltEntry> HaltOf(int64_t job);
 
   Database& database_;

@@ -158,7 +158,26 @@ bool SqliteStore::IsPaused() {
 
 // Call it within a transaction: all records are then of one moment.
 History SqliteStore::ReadWithin() {
-  return {database_.path(), devices_.List(), jobs_.Read(), ReadLife()};
+  return {database_.path(), devices_.List(), jobs_.Read(), ReadLife(), ReadAdoption()};
+}
+
+// The last one.
+std::optional<Adoption> SqliteStore::ReadAdoption() {
+  Statement row(database_,
+                "SELECT number, last_device, since FROM adoptions ORDER BY number DESC LIMIT 1");
+  if (!row.Step()) return std::nullopt;
+  return Adoption{row.Integer(0), row.Integer(1), row.Integer(2)};
+}
+
+void SqliteStore::AdoptCopy() {
+  Commit commit(*this);
+  const int64_t number = database_.Integer("SELECT count(*) + 1 FROM adoptions");
+  Insert(database_, "adoptions",
+         {{"number", number},
+          {"last_device", database_.Integer("SELECT coalesce(max(position), 0) FROM devices")},
+          {"since", SecondsSince1970()}});
+  Chain(database_).Append({"adoption", {number}});
+  commit.Finish();
 }
 
 std::optional<LifeEpsilon> SqliteStore::ReadLife() {
@@ -266,7 +285,7 @@ Key SqliteStore::ReceiptKey() {
 
 // The receipts of all attempts in the log.
 void SqliteStore::LoadReceipts() {
-  auto receipts = std::make_unique<Receipts>(ReceiptKey());
+  auto receipts = std::make_unique<DeviceReceipts>(ReceiptKey(), ReadHistory());
   std::map<int64_t, std::vector<uint8_t>> job_ids;
   Statement job(database_, "SELECT number, job_id FROM jobs");
   while (job.Step()) job_ids[job.Integer(0)].assign(job.Blob(1).begin(), job.Blob(1).end());
@@ -277,14 +296,28 @@ void SqliteStore::LoadReceipts() {
   receipts_ = std::move(receipts);
 }
 
-ByteSpan SqliteStore::ReceiptOf(uint32_t round, uint32_t attempt) {
-  return receipts_ == nullptr ? ByteSpan() : receipts_->Of(job_id_, round, attempt);
+ByteSpan SqliteStore::ReceiptOf(uint32_t round, uint32_t attempt, int64_t device) {
+  return receipts_ == nullptr ? ByteSpan() : receipts_->Of(round, attempt, device);
 }
 
-void SqliteStore::CheckReceipt(ByteSpan receipt) {
+bool SqliteStore::HasShown(int64_t device) const {
+  return receipts_ != nullptr && receipts_->HasShown(device);
+}
+
+const SettledDevices* SqliteStore::Settle() {
+  if (receipts_ == nullptr || receipts_->settled() == nullptr) return nullptr;
+  receipts_->Settle([this](const std::vector<SettledEntry>& entries) {
+    Commit commit(*this);
+    for (const SettledEntry& entry : entries) jobs_.AddSettled(job_, entry);
+    commit.Finish();
+  });
+  return receipts_->settled();
+}
+
+void SqliteStore::CheckReceipt(ByteSpan receipt, int64_t device) {
   if (receipts_ == nullptr) return;
   try {
-    receipts_->Check(receipt);
+    receipts_->Check(receipt, device);
   } catch (const StaleLog& error) {
     throw StaleLog(database_.path() + ": " + error.what());
   }
@@ -314,6 +347,7 @@ void SqliteStore::SealAttempt(const SealRecord& record) {
   Commit commit(*this);
   jobs_.Seal(job_, record);
   commit.Finish();
+  if (receipts_) receipts_->Charge(record);
 }
 
 void SqliteStore::HaltJob(const HaltRecord& record) {
@@ -331,6 +365,9 @@ void SqliteStore::CommitRelease(const ReleaseRecord& record) {
   AddModel(job_, record.round, record.parameters, record.optimiser_state, record.next_clip_l2);
   if (kept_models_) DeleteModels(int64_t{record.round} - *kept_models_);
   commit.Finish();
+  if (receipts_ && !record.devices.empty()) {
+    receipts_->Charge({record.round, record.attempt, record.devices});
+  }
 }
 
 void SqliteStore::CommitEvaluation(uint32_t round, const EvaluatedData& data,

@@ -30,7 +30,8 @@
 // grow, and it does not shrink.
 //
 // sqlite_tables.h defines the file's format. Opening a store reads the whole file twice, to find
-// damage. One thread at a time, except ReceiptOf() and CheckReceipt().
+// damage. One thread at a time, except ReceiptOf(), CheckReceipt() and
+// HasShown().
 #pragma once
 
 #include <algorithm>
@@ -41,7 +42,7 @@
 #include <string>
 #include <vector>
 
-#include "round/receipts.h"
+#include "store/device_receipts.h"
 #include "store/sqlite.h"
 #include "store/sqlite_chain.h"
 #include "store/sqlite_devices.h"
@@ -75,6 +76,7 @@ class SqliteStore final : public Store {
   // For a backup, which copies what is in it.
   Database& database() { return database_; }
 
+  void AdoptCopy() override;
   void RaiseLifeEpsilon(double epsilon, double delta) override;
   History ReadHistory() override;
   std::vector<LedgerEntry> Ledger() override;
@@ -93,8 +95,10 @@ class SqliteStore final : public Store {
   void CommitEvaluation(uint32_t round, const EvaluatedData& data,
                         const Evaluation& evaluation) override;
   std::vector<StoredEvaluation> Evaluations() override;
-  ByteSpan ReceiptOf(uint32_t round, uint32_t attempt) override;
-  void CheckReceipt(ByteSpan receipt) override;
+  ByteSpan ReceiptOf(uint32_t round, uint32_t attempt, int64_t device) override;
+  void CheckReceipt(ByteSpan receipt, int64_t device) override;
+  bool HasShown(int64_t device) const override;
+  const SettledDevices* Settle() override;
   uint64_t ignored_receipts() const override;
   std::string TakeWarning() override { return file_.TakeWarning(); }
 
@@ -106,6 +110,7 @@ class SqliteStore final : public Store {
   int64_t LastRecord();
   History ReadWithin();
   std::optional<LifeEpsilon> ReadLife();
+  std::optional<Adoption> ReadAdoption();
   void RequireSameFleet();
   int64_t AddJob(const JobRecord& record);
   Key ReceiptKey();
@@ -125,8 +130,8 @@ class SqliteStore final : public Store {
   int64_t job_ = 0;   // number of the job that BeginJob() began or resumed; 0: none
   uint8_t job_id_[kJobIdSize] = {};  // of that job
   bool may_begin_ = false;
-  std::optional<uint32_t> kept_models_;  // absent: all
-  std::unique_ptr<Receipts> receipts_;   // from BeginJob() on
+  std::optional<uint32_t> kept_models_;       // absent: all
+  std::unique_ptr<DeviceReceipts> receipts_;  // from BeginJob() on
 };
 
 }  // namespace sotto::server

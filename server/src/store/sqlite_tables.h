@@ -219,6 +219,23 @@ CREATE TABLE life_epsilons (
   delta REAL NOT NULL,           -- the same in all rows
   since INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE adoptions (  -- of an older copy as all there is
+  number INTEGER PRIMARY KEY,    -- from 1; the last one holds
+  last_device INTEGER NOT NULL,  -- position; later devices have lost nothing
+  since INTEGER NOT NULL
+) STRICT;
+CREATE TABLE settled (  -- devices that showed what the copy had lost
+  adoption INTEGER NOT NULL REFERENCES adoptions (number),
+  device INTEGER NOT NULL REFERENCES devices (position),
+  job INTEGER NOT NULL REFERENCES jobs (number),  -- that was the last one then
+  receipt BLOB NOT NULL,    -- which the device showed; empty: none, of a later device
+  turns INTEGER NOT NULL,   -- that it was charged for, as if in this job
+  mu_squared REAL,          -- of these; NULL: infinite
+  coordinates REAL NOT NULL,
+  too_long REAL NOT NULL,
+  settled INTEGER NOT NULL,
+  PRIMARY KEY (adoption, device)
+) STRICT, WITHOUT ROWID;
 )sql";
 
 }  // namespace sotto::server

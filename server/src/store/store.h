@@ -98,6 +98,10 @@ class Store : public JobLog {
   // is not above the one before; that one's delta stays. store/life.h says what else must hold.
   virtual void RaiseLifeEpsilon(double epsilon, double delta) = 0;
 
+  // Says that this older copy is all there is: from now on only devices that have settled are asked
+  // (device_receipts.h). No server may run on it.
+  virtual void AdoptCopy() = 0;
+
   // Devices, jobs and the limit, all read at one moment.
   virtual History ReadHistory() = 0;
 

@@ -29,6 +29,14 @@ int64_t WithTurnLeft(const JobTurns& job) {
                        [](const DeviceTurns& device) { return device.left > 0; });
 }
 
+std::vector<std::string> MustSettle(const JobTurns& job) {
+  std::vector<std::string> names;
+  for (const DeviceTurns& device : job.devices) {
+    if (device.must_settle) names.push_back(device.id);
+  }
+  return names;
+}
+
 std::vector<std::string> NeverAsked(const JobTurns& job) {
   std::vector<std::string> names;
   for (const DeviceTurns& device : job.devices) {
@@ -53,6 +61,8 @@ std::string DescribeTurns(const JobTurns& job) {
 
 std::string DescribeNeverAsked(const JobTurns& job) { return FirstNames(NeverAsked(job)); }
 
+std::string DescribeMustSettle(const JobTurns& job) { return FirstNames(MustSettle(job)); }
+
 std::string FirstNames(const std::vector<std::string>& names) {
   const auto shown = static_cast<std::ptrdiff_t>(std::min(names.size(), kNamesShown));
   const std::string first =
@@ -66,9 +76,12 @@ std::string DescribeTurnsOfDevices(const JobTurns& job) {
   if (job.devices.empty()) return "";
   std::string text = fmt::format("  {:>5} {:>5} {:>10}  device\n", "used", "left", "last round");
   for (const DeviceTurns& device : job.devices) {
-    text += fmt::format("  {:>5} {:>5} {:>10}  {}{}\n", device.used, device.left,
-                        device.used == 0 ? "-" : std::to_string(device.last_round + 1), device.id,
-                        device.is_revoked ? ", revoked" : "");
+    text +=
+        fmt::format("  {:>5} {:>5} {:>10}  {}{}\n", device.used, device.left,
+                    device.last_round < 0 ? "-" : std::to_string(device.last_round + 1), device.id,
+                    device.is_revoked    ? ", revoked"
+                    : device.must_settle ? ", must show a receipt"
+                                         : "");
   }
   return text;
 }
@@ -76,7 +89,7 @@ std::string DescribeTurnsOfDevices(const JobTurns& job) {
 Json TurnsToJson(const DeviceTurns& device) {
   return {{"used", device.used},
           {"left", device.left},
-          {"last_round", device.used == 0 ? Json(nullptr) : Json(device.last_round + 1)}};
+          {"last_round", device.last_round < 0 ? Json(nullptr) : Json(device.last_round + 1)}};
 }
 
 Json TurnsToJson(const JobTurns& job) {
@@ -90,9 +103,12 @@ Json TurnsToJson(const JobTurns& job) {
     devices.push_back({{"id", device.id}, {"is_revoked", device.is_revoked}});
     devices.back().update(TurnsToJson(device));
   }
-  return {{"participations", job.participations},  {"cohort", job.cohort},
-          {"with_a_turn_left", WithTurnLeft(job)}, {"by_turns", by_turns},
-          {"never_asked", NeverAsked(job)},        {"devices", devices}};
+  Json json = {{"participations", job.participations},  {"cohort", job.cohort},
+               {"with_a_turn_left", WithTurnLeft(job)}, {"by_turns", by_turns},
+               {"never_asked", NeverAsked(job)},        {"devices", devices}};
+  const std::vector<std::string> must_settle = MustSettle(job);
+  if (!must_settle.empty()) json["must_settle"] = must_settle;
+  return json;
 }
 
 }  // namespace sotto::server

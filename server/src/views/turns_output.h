@@ -24,6 +24,9 @@ std::string DescribeTurns(const JobTurns& job);
 // count.
 std::string DescribeNeverAsked(const JobTurns& job);
 
+// The same of the devices that must show a receipt before they are asked: an adopted copy's.
+std::string DescribeMustSettle(const JobTurns& job);
+
 // "a, b, c and 23 more" behind ten names.
 std::string FirstNames(const std::vector<std::string>& names);
 
@@ -31,7 +34,8 @@ std::string FirstNames(const std::vector<std::string>& names);
 std::string DescribeTurnsOfDevices(const JobTurns& job);
 
 // {"participations", "cohort", "with_a_turn_left", "by_turns": [{"turns", "devices"}],
-//  "never_asked": [name], "devices": [{"id", "is_revoked", "used", "left", "last_round"}]}.
+//  "never_asked": [name], "devices": [{"id", "is_revoked", "used", "left", "last_round"}]},
+// and of an adopted copy "must_settle": [name].
 // Rounds count from 1; "last_round" is null before the first turn.
 nlohmann::ordered_json TurnsToJson(const JobTurns& job);
 

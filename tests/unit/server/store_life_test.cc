@@ -238,7 +238,8 @@ TEST_F(StoreLifeTest, ARestoredCopyStopsBeforeItAsksADeviceOnceMore) {
     ServerStart server(path_, SmallPassesConfig(1, 3));
     std::filesystem::copy_file(path_, copy);
     ASSERT_TRUE(server.Open());
-    const ByteSpan bytes = server.store().ReceiptOf(0, 0);
+    const ByteSpan bytes =
+        server.store().ReceiptOf(0, 0, server.devices().NumberOf(server.job().cohort()[0]));
     receipt.assign(bytes.begin(), bytes.end());
     ASSERT_TRUE(server.job().CloseRound().released);
   }

@@ -53,7 +53,7 @@ TEST_F(StoreSchemaTest, TheTablesOfVersionEightAreThese) {
             Status::kOk);
   uint8_t digest[kSha256Size];
   ASSERT_EQ(hash.Finish(digest), Status::kOk);
-  EXPECT_EQ(posix::Hex(digest), "c57d2e8db8841cec835f317742c791465d6b3983baf13a1d1e0d5cbdd9ce2687");
+  EXPECT_EQ(posix::Hex(digest), "72a2749fb07654e78a49bf2a95e26173d39ce048d4f9b5cf483cd3994b0738f1");
 }
 
 TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo) {

@@ -1,0 +1,144 @@
+#include "store/device_receipts.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+#include "accounting/conversion.h"
+#include "round/job_config.h"
+
+namespace sotto::server {
+namespace {
+
+privacy::Plan PlanOfLast(const History& history) {
+  const JobEntry& job = history.jobs.back();
+  privacy::Plan plan = PlanOf(history, job);
+  plan.rounds = PlanNow(history.store, job).rounds;
+  if (!(plan.delta > 0)) plan.delta = 0.5;  // a job without privacy has none
+  return plan;
+}
+
+// Whether the receipt has these numbers, as a receipt rounds them.
+bool Agrees(const privacy::Turns& in_receipt, const privacy::Turns& turns) {
+  const auto agrees = [](double number, double exact) {
+    return number <= static_cast<double>(FloatAtLeast(exact * (1 + privacy::kArithmeticMargin)));
+  };
+  return agrees(in_receipt.mu_squared, turns.mu_squared) &&
+         agrees(in_receipt.coordinates, turns.coordinates) &&
+         agrees(in_receipt.too_long, turns.too_long);
+}
+
+// What a receipt's number has above the store's, which a receipt would have rounded up.
+double Above(double in_receipt, double held) {
+  return in_receipt > static_cast<double>(FloatAtLeast(held)) ? in_receipt - held : 0.0;
+}
+
+}  // namespace
+
+DeviceReceipts::DeviceReceipts(const Key& key, const History& history)
+    : receipts_(key),
+      plan_(PlanOfLast(history)),
+      adoption_(history.adoption),
+      settled_(SettledIn(history, history.jobs.back())),
+      charged_(TurnsBefore(history, nullptr)) {
+  const JobEntry& last = history.jobs.back();
+  std::copy(std::begin(last.job_id), std::end(last.job_id), job_id_.begin());
+  if (!adoption_) return;
+  for (const JobEntry& job : history.jobs) {
+    for (const SettledEntry& entry : job.settled) {
+      if (entry.adoption == adoption_->number) settled_with_[entry.device] = entry.receipt;
+    }
+  }
+}
+
+void DeviceReceipts::Charge(const SealRecord& seal) {
+  const privacy::Turns turn = privacy::TurnIn(plan_, seal.round);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const int64_t device : seal.devices) charged_[device] = charged_[device] + turn;
+  sealed_ = {seal.round, seal.attempt};
+}
+
+ByteSpan DeviceReceipts::Of(uint32_t round, uint32_t attempt, int64_t device) {
+  privacy::Turns turns = privacy::TurnIn(plan_, round);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto held = charged_.find(device);
+    const bool is_charged = sealed_ == std::make_pair(round, attempt);
+    if (is_charged) turns = {};
+    if (held != charged_.end()) turns = turns + held->second;
+  }
+  return receipts_.Of({job_id_.data(), job_id_.size()}, round, attempt, device, turns);
+}
+
+void DeviceReceipts::Check(ByteSpan receipt, int64_t device) {
+  const Receipts::Seen seen = receipts_.Read(receipt);
+  if (!adoption_) {
+    if (!seen.why_stale.empty()) throw StaleLog(seen.why_stale);
+    return;
+  }
+  if (device < 0) return;  // it is too new for the job, which does not ask it
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto settled = settled_with_.find(device);
+  if (settled != settled_with_.end()) {
+    const bool is_same =
+        std::equal(receipt.begin(), receipt.end(), settled->second.begin(), settled->second.end());
+    if (!is_same && !seen.why_stale.empty()) throw StaleLog(seen.why_stale);
+    return;
+  }
+  const bool is_later = device > adoption_->last_device;
+  if (!seen.turns && !is_later) return;
+  Shown shown;
+  if (seen.turns) {
+    shown.receipt.assign(receipt.begin(), receipt.end());
+    shown.turns = *seen.turns;
+    shown.is_of_this_job = seen.job_id == job_id_;
+  }
+  shown_[device] = std::move(shown);
+}
+
+bool DeviceReceipts::HasShown(int64_t device) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return shown_.count(device) != 0;
+}
+
+// What a receipt of this job has above the store are turns of this job, unless another copy was
+// adopted between. If the receipt agrees they are charged without its rounding, which would take a
+// device's last turn.
+privacy::Turns DeviceReceipts::Missing(const privacy::Turns& held, const Shown& shown) const {
+  privacy::Turns missing;
+  missing.count = std::max<int64_t>(shown.turns.count - held.count, 0);
+  if (shown.is_of_this_job && plan_.schedule.IsConstant()) {
+    const privacy::Turns turn = privacy::TurnIn(plan_, 0);
+    privacy::Turns turns;
+    for (int64_t i = 0; i < missing.count; ++i) turns = turns + turn;
+    if (Agrees(shown.turns, held + turns)) return turns;
+  }
+  missing.mu_squared = Above(shown.turns.mu_squared, held.mu_squared);
+  missing.coordinates = Above(shown.turns.coordinates, held.coordinates);
+  missing.too_long = Above(shown.turns.too_long, held.too_long);
+  return missing;
+}
+
+void DeviceReceipts::Settle(const Write& write) {
+  std::vector<SettledEntry> entries;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [device, shown] : shown_) {
+      const auto held = charged_.find(device);
+      entries.push_back({adoption_->number, device, shown.receipt,
+                         Missing(held == charged_.end() ? privacy::Turns() : held->second, shown)});
+    }
+  }
+  if (entries.empty()) return;
+  write(entries);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const SettledEntry& entry : entries) {
+    charged_[entry.device] = charged_[entry.device] + entry.charged;
+    settled_with_[entry.device] = entry.receipt;
+    shown_.erase(entry.device);
+    settled_->devices.insert(entry.device);
+    settled_->charged[entry.device] = settled_->charged[entry.device] + entry.charged;
+  }
+}
+
+}  // namespace sotto::server

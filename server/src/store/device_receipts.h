@@ -1,0 +1,87 @@
+// The receipts of a store's devices while it runs a job: what they say, and how devices settle on
+// an older copy that was adopted (round/receipts.h, lemma 2). Part of sotto::server/store.
+//
+// An operator adopts a copy when the store that was used last is lost. From then on a job of passes
+// asks a device only after it has settled on this adoption:
+//   - A device that was registered before it settles with its first Hello that brings a genuine
+//     receipt of format 2. It is charged for what the receipt has above the store, each number by
+//     itself, like turns of the job that then runs.
+//   - A device that was registered later settles with its first Hello. It has lost no turns, but is
+//     charged for a receipt that says so, of an entry that was lost with the original.
+//   - Afterwards a receipt that the store does not know stops the server as on any store, unless it
+//     is the one with which the device settled.
+// Every settling is a record. Receipts carry the turns over all jobs, each with the colluders that
+// its job assumed.
+//
+// All methods are safe from any thread, except Settle() and settled(), which belong to the job's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "round/receipts.h"
+#include "store/history.h"
+#include "store/life.h"
+
+namespace sotto::server {
+
+class DeviceReceipts {
+ public:
+  // The history must hold the job, its last one.
+  DeviceReceipts(const Key& key, const History& history);
+
+  // As Receipts::Add().
+  void Add(ByteSpan job_id, uint32_t round, uint32_t attempt, ByteSpan record) {
+    receipts_.Add(job_id, round, attempt, record);
+  }
+
+  // An attempt of the job was sealed or released.
+  void Charge(const SealRecord& seal);
+
+  // Of an attempt of the job that was added, for a device that is drawn in it.
+  ByteSpan Of(uint32_t round, uint32_t attempt, int64_t device);
+
+  // Throws StaleLog as JobLog::CheckReceipt() does.
+  void Check(ByteSpan receipt, int64_t device);
+  bool HasShown(int64_t device) const;
+
+  // Lets the devices settle that have shown so since the last call.
+  //   write  makes these records durable, all or none; not called for none
+  using Write = std::function<void(const std::vector<SettledEntry>&)>;
+  void Settle(const Write& write);
+
+  // Null: the store is no adopted copy.
+  const SettledDevices* settled() const { return settled_ ? &*settled_ : nullptr; }
+
+  uint64_t ignored() const { return receipts_.ignored(); }
+
+ private:
+  struct Shown {
+    std::vector<uint8_t> receipt;
+    privacy::Turns turns;
+    bool is_of_this_job = false;
+  };
+
+  privacy::Turns Missing(const privacy::Turns& held, const Shown& shown) const;
+
+  Receipts receipts_;
+  std::array<uint8_t, kJobIdSize> job_id_ = {};
+  privacy::Plan plan_;  // of the job
+  const std::optional<Adoption> adoption_;
+  std::optional<SettledDevices> settled_;
+
+  mutable std::mutex mutex_;                              // guards the rest
+  TurnsByDevice charged_;                                 // in all jobs
+  std::optional<std::pair<uint32_t, uint32_t>> sealed_;   // the attempt of the last Charge()
+  std::map<int64_t, std::vector<uint8_t>> settled_with_;  // this adoption's
+  std::map<int64_t, Shown> shown_;
+};
+
+}  // namespace sotto::server
