@@ -89,6 +89,14 @@ void RequireRoomForAllTurns(const std::string& store, const History& history,
   const privacy::Plan& plan = config.plan;
   const privacy::Turns all = privacy::LimitOf(plan);
   if (privacy::HasRoom({}, all, *config.life_limit)) return;
+  const double enough = LifeEpsilonFor(all, history.life->delta, plan.certificate);
+  if (enough <= history.life->epsilon) {
+    throw std::invalid_argument(fmt::format(
+        "the store's life epsilon, {0} at delta {1}, is too large for this job: the terms of the "
+        "encoder and of updates of one length grow as e to it, and have no room in that delta. It "
+        "is never lowered: take a new store with a --life-epsilon near {2:.1f}, or a smaller model",
+        history.life->epsilon, privacy::DeltaText(history.life->delta), enough));
+  }
   throw std::invalid_argument(fmt::format(
       "the store's life epsilon, {} at delta {}, has no room for all turns of a device in this "
       "job, which has epsilon {} (some of the limit is for the encoder's terms); {}, or name a "

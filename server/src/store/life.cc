@@ -109,6 +109,21 @@ double LifeEpsilonFor(const privacy::Turns& turns, double delta,
   return std::numeric_limits<double>::infinity();
 }
 
+// `epsilon`, or a smaller one with room for what was spent and for the last job, if `epsilon` itself
+// is so large that it has none.
+double LargestFor(const History& history, double epsilon, double delta) {
+  if (history.jobs.empty()) return epsilon;
+  const privacy::Plan last = PlanWith(history, history.jobs.back(), 0);
+  privacy::Turns needed = MostOf(TurnsBefore(history, nullptr), history, false);
+  const bool goes_on = history.jobs.back().released < last.rounds;
+  if (goes_on && last.sampling == privacy::Sampling::kPasses && last.noise_sigma > 0) {
+    Raise(privacy::LimitOf(last), &needed);
+  }
+  if (privacy::HasRoom({}, needed, privacy::LifeLimit(epsilon, delta, last.certificate)))
+    return epsilon;
+  return std::min(epsilon, LifeEpsilonFor(needed, delta, last.certificate));
+}
+
 double DefaultLifeDelta(const History& history) {
   const auto eligible = std::count_if(history.devices.begin(), history.devices.end(),
                                       [](const DeviceRecord& d) { return d.is_eligible(); });
@@ -117,6 +132,13 @@ double DefaultLifeDelta(const History& history) {
 
 std::string WhyNotLifeEpsilon(const History& history, double epsilon, double delta,
                               bool is_served) {
+  const double largest = LargestFor(history, epsilon, delta);
+  if (largest < epsilon) {
+    return fmt::format(
+        "a life epsilon of {} is too large for its last job: the terms of the encoder and of "
+        "updates of one length grow as e to it, and have no room in delta {}; name one near {:.1f}",
+        epsilon, privacy::DeltaText(delta), largest);
+  }
   if (history.life) return "";  // every device keeps the one before
   if (is_served) {
     return "a server runs its job without a life epsilon; stop it, set one, and start it again";

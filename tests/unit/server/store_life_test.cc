@@ -152,6 +152,25 @@ TEST_F(StoreLifeTest, WithoutALifeEpsilonASecondJobIsRefusedWithBothFigures) {
   EXPECT_EQ(Refusal(config), "it begins");
 }
 
+// The encoder's terms grow as e to it.
+JobConfig EncodedJob() {
+  JobConfig config = SmallPassesConfig();
+  config.plan.certificate = {kDitherEta, kDitherTau, kDitherRange};
+  return config;
+}
+
+TEST_F(StoreLifeTest, ALifeEpsilonWithoutRoomForTheEncodersTermsIsNamedAsTooLarge) {
+  Raise(100);
+  const std::string refusal = Refusal(EncodedJob(), false);
+  EXPECT_TRUE(SaysWords(refusal, "100 at delta 0.001, is too large for this job")) << refusal;
+}
+
+TEST_F(StoreLifeTest, NoRaiseLeavesWhatWasSpentWithoutRoom) {
+  RunJob(EncodedJob(), false);
+  const std::string why = WhyNotLifeEpsilon(ReadHistory(), 100, kDelta, false);
+  EXPECT_TRUE(SaysWords(why, "100 is too large for its last job")) << why;
+}
+
 TEST_F(StoreLifeTest, ASecondJobOfAnySamplingIsChargedForTheDraws) {
   RunJob(SmallConfig(), false);
   EXPECT_TRUE(SaysWords(Refusal(SmallPassesConfig()), "holds an earlier job"));
