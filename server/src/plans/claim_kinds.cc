@@ -121,6 +121,10 @@ void AddFiguresOfReleases(const Disclosure& disclosure, Composition (*seen)(Comp
   if (IsUnsampled(composition.rounds)) claim->mu = UnsampledMu(composition.rounds);
   if (plan.sampling != Sampling::kPasses) return;
   claim->participations = plan.participations;
+  for (const SpentRounds& job : disclosure.before) {
+    const int64_t most = job.plan.ChargedRounds(job.rounds);
+    claim->participations += std::min(most, job.turns.value_or(most));
+  }
   for (GaussianRounds& group : composition.rounds) group.noise_multiplier *= 2;
   claim->zero_out_epsilon =
       composition.rounds.empty()

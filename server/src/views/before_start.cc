@@ -9,6 +9,7 @@
 #include "accounting/figures.h"
 #include "base/counted.h"
 #include "plans/claim_kinds.h"
+#include "plans/turns.h"
 #include "views/claims_output.h"
 #include "views/training_warnings.h"
 
@@ -39,20 +40,29 @@ std::string Assumes(const privacy::Plan& plan) {
       privacy::Name(plan.order));
 }
 
-std::string DescribeSecondJob(const privacy::Plan& plan, std::vector<privacy::SpentRounds> before) {
+// What it would cost, whether or not the store's life allows it.
+std::string DescribeSecondJob(privacy::Plan plan, std::vector<privacy::SpentRounds> before) {
   const bool is_second = before.empty();
+  plan.life_mu_squared = plan.life_coordinates = 0;
   before.push_back({plan, plan.rounds, plan.rounds});
-  const double epsilon = privacy::HeadlineEpsilon(plan, plan.rounds, before);
-  if (!std::isfinite(epsilon)) return "";
-  return fmt::format("{} job like this one: epsilon {} for its devices, {} together",
-                     is_second ? "a second" : "one more", privacy::EpsilonText(epsilon, 2),
+  const double all = privacy::HeadlineEpsilon(plan, plan.rounds, before);
+  if (!std::isfinite(all)) return "";
+  return fmt::format("{} like this one: epsilon {} for its devices, {} together",
+                     is_second ? "a second job" : "one more job", privacy::EpsilonText(all, 2),
                      is_second ? "both" : "all jobs");
 }
 
 std::string DescribeRounds(const privacy::Plan& plan) {
-  return fmt::format(
-      "{} of {} of {}, {} sampling; when all are released:", Counted(plan.rounds, "round"),
-      plan.cohort, Counted(plan.devices, "device"), privacy::Name(plan.sampling));
+  std::string text =
+      fmt::format("{} of {} of {}, {} sampling; ", Counted(plan.rounds, "round"), plan.cohort,
+                  Counted(plan.devices, "device"), privacy::Name(plan.sampling));
+  if (IsPasses(plan)) {
+    const int64_t rounds = privacy::RoundsFor(plan.participations, plan.cohort, plan.devices);
+    if (rounds < plan.rounds) {
+      text += fmt::format("their turns are used after {} unless devices join; ", rounds);
+    }
+  }
+  return text + "when all are released:";
 }
 
 // One line for all claims if they are equal, as under passes.

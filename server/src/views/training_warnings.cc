@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/counted.h"
+#include "plans/turns.h"
 #include "round/release.h"
 #include "views/figures.h"
 
@@ -17,9 +18,16 @@ double NoiseNorm(const JobConfig& job, uint32_t round) {
   return MeanNoiseSigma(job, task, job.plan.ExpectedCohort()) * std::sqrt(job.model->parameters);
 }
 
+// The rounds for which the devices have turns.
+int64_t RoundsWithTurns(const privacy::Plan& plan) {
+  if (plan.sampling != privacy::Sampling::kPasses) return plan.rounds;
+  return std::clamp<int64_t>(privacy::RoundsFor(plan.participations, plan.cohort, plan.devices), 1,
+                             plan.rounds);
+}
+
 // How far the noise of all rounds moves the model, over how far updates can move it.
 double NoiseOverUpdates(const JobConfig& job) {
-  const auto rounds = static_cast<uint32_t>(job.plan.rounds);
+  const auto rounds = static_cast<uint32_t>(RoundsWithTurns(job.plan));
   if (job.plan.schedule.IsConstant()) {
     return NoiseNorm(job, 0) / (static_cast<double>(job.ClipFor(0)) * std::sqrt(rounds));
   }
@@ -78,7 +86,7 @@ std::string NoiseWarning(const JobConfig& job) {
       "the noise drowns the updates: {}. Over {} the noise moves the {} parameters {:.0f} times as "
       "far as all updates can (R {:.2g}); above {:g} a model learns little or nothing. {}. "
       "--clip and --server-learning-rate scale noise and updates alike",
-      DescribeNoise(job), Counted(job.plan.rounds, "round"), job.model->parameters, ratio,
+      DescribeNoise(job), Counted(RoundsWithTurns(job.plan), "round"), job.model->parameters, ratio,
       1 / ratio, kMostNoise, Capitalised(MoreSignal(job, 1 / ratio)));
 }
 

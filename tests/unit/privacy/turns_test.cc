@@ -231,6 +231,7 @@ TEST(TurnsTest, JobsOfOneStoreAddUpByWhoWasReallyDrawn) {
     const Statement both = Account(plan, 40, {drawn});
     const double squares = mu * mu + static_cast<double>(turns) * TurnIn(uniform, 0).mu_squared;
     ExpectRelative(*both.Headline().mu, std::sqrt(squares), 1e-9);
+    EXPECT_EQ(both.Headline().participations, 4 + turns) << "of both jobs, as its epsilon";
     EXPECT_EQ(both.Headline().accountant, "gaussian") << "exact, also where jobs were chosen";
     EXPECT_TRUE(Assumes(both.Headline(), Assumption::kStopFixedBeforehand));
     EXPECT_FALSE(Assumes(both.Headline(), Assumption::kParticipationIsSecret));

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include "plans/turns.h"
 #include "sotto/certificate.h"
 #include "unit/server/small_job.h"
 
@@ -52,6 +53,23 @@ TEST(BeforeStart, PassesAnswerWhomHowOftenWhatASecondJobCostsAndWhetherItIsOfUse
              "two devices of one owner in the same cohorts have epsilon 14.0",
              "a second job like this one: epsilon 9.1", "R 2.3: the model can learn"});
   EXPECT_EQ(text.find("left out"), std::string::npos);
+}
+
+// What another job costs is said without the store's limit, which hides it.
+TEST(BeforeStart, OneMoreJobIsAddedToAllThatWereBefore) {
+  JobConfig config = DefaultLike();
+  const privacy::Plan plan = config.plan;
+  config.spent_before = {{plan, 40, 40}};
+  config.plan.life_mu_squared = 2.1 * privacy::LimitOf(plan).mu_squared;
+  config.plan.life_coordinates = 1e12;
+  ExpectWords(TextOf(config), {"one more job like this one: epsilon 11.7", "all jobs together"});
+}
+
+TEST(BeforeStart, RoundsForWhichDevicesHaveNoTurnsAreNamedAndTeachNothing) {
+  JobConfig config = DefaultLike();
+  config.plan.rounds = 400;
+  ExpectWords(TextOf(config), {"400 rounds of 100 of 1000 devices",
+                               "turns are used after 40 unless", "R 2.3: the model can learn"});
 }
 
 TEST(BeforeStart, UniformNamesBothFiguresOfTheNetworkWithHowStrongTheyAre) {
