@@ -238,8 +238,19 @@ TEST(Account, PlanSaysThatSixDevicesAreTooFewAndWhatWouldHelp) {
   }
   EXPECT_EQ(AccountJson("plan --devices 6")["usefulness"], "none");
   ExpectUsageError("account plan --devices 1", "1 device and 1 colluder leave no cohort");
+  ExpectUsageError("account plan --participations 1000000", "in more than 200 rounds");
   ExpectUsageError("account plan --epsilon inf", "--epsilon inf");
   ExpectUsageError("account plan --clip-runs 3", "--data");
+}
+
+// Half a million devices in a cohort, of a large net: the encoder's terms are above the budget.
+TEST(Account, PlanLeavesOutWhatNoNoiseAttains) {
+  const Json json = AccountJson("plan --devices 1000000 --model svhn-cnn --epsilon 0.1");
+  ASSERT_FALSE(json.is_discarded());
+  EXPECT_GE(json["plans"].size(), 1u);
+  EXPECT_LT(json["plans"].size(), 8u);
+  ExpectUsageError("account plan --devices 1000000 --model svhn-cnn --epsilon 0.0001",
+                   "out of reach");
 }
 
 TEST(Account, PlanFindsAClipOnDataAndItsCommandRuns) {

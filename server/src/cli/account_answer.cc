@@ -148,10 +148,13 @@ std::string AnswerText(const AccountOptions& o, const Answer& answer) {
   }
   for (const std::string& line : answer.assumptions) text += "\n  " + line;
   if (answer.signal_to_noise) {
-    text += fmt::format(
-        "\n  signal to noise of the whole run R {:.2g}; R near 1 asks for devices x cohort of "
-        "about {:.0f}, a smaller model or a larger epsilon",
-        *answer.signal_to_noise, answer.devices_times_cohort);
+    text += fmt::format("\n  signal to noise of the whole run R {:.2g}", *answer.signal_to_noise);
+    text += *answer.signal_to_noise >= 1
+                ? ": the model can learn; R 1 is enough for most of it"
+                : fmt::format(
+                      "; R near 1 asks for devices x cohort of about {:.0f}, a smaller "
+                      "model or a larger epsilon",
+                      answer.devices_times_cohort);
   }
   return text + "\n" + DeltaLine(o) + MeaningText(o);
 }

@@ -16,6 +16,7 @@
 #include "base/gave_up.h"
 #include "cli/commands.h"
 #include "cli/rows.h"
+#include "plans/calibration.h"
 #include "plans/passes_choice.h"
 #include "plans/turns.h"
 #include "sim/clip_search.h"
@@ -150,6 +151,7 @@ Proposal ProposalOf(const PlanRequest& request, const privacy::PassesChoice& cho
   const privacy::Plan& plan = proposal.job.plan;
   proposal.choice.ratio = privacy::SignalToNoise(std::sqrt(privacy::LimitOf(plan).mu_squared),
                                                  plan.devices, plan.cohort, plan.dimension);
+  proposal.choice.yardstick = privacy::YardstickAccuracy(proposal.choice.ratio, plan.rounds);
   const auto turns = static_cast<double>(choice.participations);
   proposal.down = 4.0 * proposal.job.model->parameters * turns;
   proposal.up = UpdateBytes(proposal.job) * turns;
@@ -176,6 +178,22 @@ void RequirePlannable(const PlanRequest& r) {
   if (r.clip_runs < 2) throw std::invalid_argument("--clip-runs: a choice takes at least 2 runs");
 }
 
+// The choices for which some noise keeps the budget: of a large cohort of a large net the encoder's
+// terms may be above it. Throws privacy::UnattainableEpsilon if there is none.
+void AddProposals(const std::vector<privacy::PassesChoice>& choices, Answers* answers) {
+  std::vector<privacy::PassesChoice> attainable;
+  for (const privacy::PassesChoice& choice : choices) {
+    const bool is_last_hope = attainable.empty() && &choice == &choices.back();
+    try {
+      answers->proposals.push_back(ProposalOf(answers->request, choice));
+      attainable.push_back(answers->proposals.back().choice);
+    } catch (const privacy::UnattainableEpsilon&) {
+      if (is_last_hope) throw;
+    }
+  }
+  answers->recommended = privacy::Recommended(attainable);
+}
+
 Answers PlansFor(const PlanRequest& asked) {
   Answers answers;
   answers.request = asked;
@@ -192,15 +210,18 @@ Answers PlansFor(const PlanRequest& asked) {
   limits.colluders = r.job.plan.colluders;
   const std::vector<privacy::PassesChoice> choices =
       privacy::BestChoices(answers.mu, devices, r.job.model->parameters, limits);
+  if (choices.empty() && r.job.plan.colluders < devices) {
+    throw std::invalid_argument(
+        fmt::format("--participations {}: every cohort takes part in more than {}; name fewer, or "
+                    "a --cohort",
+                    r.participations.value_or(0), Counted(privacy::kMostProposedRounds, "round")));
+  }
   if (choices.empty()) {
     throw std::invalid_argument(
         fmt::format("{} and {} leave no cohort: take more devices, or fewer --colluders",
                     Counted(devices, "device"), Counted(r.job.plan.colluders, "colluder")));
   }
-  for (const privacy::PassesChoice& choice : choices) {
-    answers.proposals.push_back(ProposalOf(r, choice));
-  }
-  answers.recommended = privacy::Recommended(choices);
+  AddProposals(choices, &answers);
   const privacy::Plan& plan = answers.plan();
   if (answers.best().choice.ratio < 1) {
     answers.needs =
