@@ -277,7 +277,8 @@ void JobConfig::Validate() const {
   Require(quorum == 0 || (is_passes && plan.order == privacy::Order::kConnected),
           "a quorum is for passes in the order connected: to give an attempt up because few report "
           "would tell who was drawn, or who is there");
-  Require(quorum <= plan.cohort, "a quorum is at most the cohort");
+  Require(quorum <= plan.cohort,
+          fmt::format("--quorum {} is more than the cohort of {}", quorum, plan.cohort));
   Require(!is_passes || plan.participations >= 1,
           "a job of passes says in how many rounds a device takes part at most");
   Require(epsilon_budget > 0, "the privacy budget is positive");

@@ -74,12 +74,16 @@ std::string DescribeAttemptClaims(const privacy::Statement& spent) {
   return text;
 }
 
-std::string DescribeGivenUp(const RoundOutcome& outcome) {
+std::string DescribeGivenUp(const JobConfig& config, const RoundOutcome& outcome) {
   const std::string charged = DescribeAttemptClaims(outcome.spent);
+  const std::string few = outcome.checked_in < config.min_devices
+                              ? fmt::format("{} of {} checked in, too few", outcome.checked_in,
+                                            Counted(outcome.devices, "device"))
+                              : fmt::format("{} of {} reported, and the quorum is {}",
+                                            outcome.reported, outcome.cohort, config.quorum);
   return fmt::format(
-      "round {} attempt {}: {} of {} checked in, too few{}; nothing released, {}",
-      outcome.round + 1, outcome.attempt + 1, outcome.checked_in,
-      Counted(outcome.devices, "device"), DescribeWaiting(outcome),
+      "round {} attempt {}: {}{}; nothing released, {}", outcome.round + 1, outcome.attempt + 1,
+      few, DescribeWaiting(outcome),
       charged.empty() ? "nothing charged"
                       : "but the server has seen the attempt's updates and is charged: " + charged);
 }
@@ -173,7 +177,8 @@ nlohmann::ordered_json ResultsToJson(const ServeRequest& o, const InputDigests& 
 }  // namespace
 
 std::string DescribeOutcome(const JobConfig& config, const RoundOutcome& outcome, bool seeded) {
-  return outcome.released ? DescribeRelease(config, outcome, seeded) : DescribeGivenUp(outcome);
+  return outcome.released ? DescribeRelease(config, outcome, seeded)
+                          : DescribeGivenUp(config, outcome);
 }
 
 std::vector<std::string> WarningsOf(const RoundOutcome& outcome, const DeviceRegistry& devices) {

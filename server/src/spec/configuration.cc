@@ -57,6 +57,11 @@ std::string TextOf(const Json& json, const std::string& field) {
   return json.contains(field) ? JsonText(json[field]) : "absent";
 }
 
+// The length of updates follows from the noise, the model and the limits: the cause is said first.
+bool FollowsFromOthers(const std::string& name) {
+  return name == "one_length" || name == "too_long";
+}
+
 // A configuration that was stored before an option existed. The option's default is what the
 // program of that time did: so it counts as stored.
 Json WithNewOptions(Json held, const Json& now) {
@@ -123,13 +128,16 @@ double BudgetFromConfiguration(const std::string& path, const std::string& held)
 }
 
 std::optional<ChangedField> FirstChange(const Json& before, const Json& now) {
+  std::optional<ChangedField> follows;
   for (const Json& side : {now, before}) {
     for (const auto& item : side.items()) {
       const ChangedField field = {item.key(), TextOf(before, item.key()), TextOf(now, item.key())};
-      if (field.was != field.is) return field;
+      if (field.was == field.is) continue;
+      if (!FollowsFromOthers(field.name)) return field;
+      if (!follows) follows = field;
     }
   }
-  return std::nullopt;
+  return follows;
 }
 
 void RequireSameConfiguration(const std::string& path, const std::string& held, const Json& asked,

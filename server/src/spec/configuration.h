@@ -44,7 +44,8 @@ struct RaisedFields {
   double epsilon_budget = 0.0;
 };
 
-// The first field of two flat objects that differs; absent if they are equal.
+// The first field of two flat objects that differs, the length of updates last, which follows from
+// others; absent if they are equal.
 std::optional<ChangedField> FirstChange(const nlohmann::ordered_json& before,
                                         const nlohmann::ordered_json& now);
 

@@ -28,7 +28,7 @@ void RequireSmallDelta(const JobRequest& request, const JobConfig& job, bool is_
   const std::string note = DeltaNote(request, job);
   if (note.empty() || is_accepted) return;
   throw std::invalid_argument(
-      fmt::format("--delta {}; name a smaller one, or confirm this one by --accept-delta", note));
+      fmt::format("--delta: {}; name a smaller one, or confirm this one by --accept-delta", note));
 }
 
 }  // namespace sotto::server

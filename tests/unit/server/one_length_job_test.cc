@@ -168,6 +168,12 @@ TEST(OneLengthJob, TheStoreKeepsItAndAResumedJobHasIt) {
   const nlohmann::ordered_json other = ConfigurationToJson({{}, {}, off});
   EXPECT_THROW(RequireSameConfiguration("a.store", stored.dump(), other, raised),
                std::runtime_error);
+  // The length follows from the turns: the refusal names these.
+  JobRequest more = LengthRequest(privacy::Sampling::kPasses);
+  more.participations = 7;
+  const nlohmann::ordered_json changed = ConfigurationToJson({{}, {}, MakeJob(more, kThousand)});
+  EXPECT_NE(changed.at("too_long"), stored.at("too_long"));
+  EXPECT_EQ(FirstChange(stored, changed)->name, "participations");
 }
 
 TEST(OneLengthJob, EveryUploadOfASimulationHasIt) {

@@ -47,6 +47,20 @@ TEST(ServeReport, LessThanHalfOfTheCohortIsAWarning) {
   EXPECT_TRUE(Says(WarningsOf(Released(4, 1), devices), "WARNING: round 1: 1 of 4 reported"));
 }
 
+TEST(ServeReport, AnAttemptThatIsGivenUpNamesWhatWasTooFew) {
+  RoundOutcome outcome = Released(4, 1);
+  outcome.released = false;
+  outcome.devices = outcome.checked_in = 12;
+  JobConfig config = SmallPassesConfig();
+  config.quorum = 2;
+  EXPECT_TRUE(
+      Says({DescribeOutcome(config, outcome, false)}, "1 of 4 reported, and the quorum is 2"));
+  config = SmallConfig();
+  config.min_devices = 13;
+  EXPECT_TRUE(
+      Says({DescribeOutcome(config, outcome, false)}, "12 of 12 devices checked in, too few"));
+}
+
 TEST(ServeReport, ALateResultIsAnAlarm) {
   const DeviceRegistry devices = ThreeDevices();
   RoundOutcome outcome = Released(3, 3);
