@@ -27,7 +27,7 @@ TEST(TrustMode, WithPrivateNoiseBothEpsilonsAreStated) {
                             "--sampling poisson --noise-multiplier 1 --json " +
                             TestFile("json"));
   ASSERT_EQ(run.exit_code, 0) << run.output;
-  EXPECT_NE(run.output.find("against the server for a device in every attempt"), std::string::npos);
+  EXPECT_NE(run.output.find("against the server for all updates of one device"), std::string::npos);
   const Json json = Json::parse(ReadFile(TestFile("json")));
   EXPECT_EQ(json["trust_mode"], "private-noise");
   EXPECT_EQ(json["adjacency"], "add-remove");

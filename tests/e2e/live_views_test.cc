@@ -143,7 +143,7 @@ TEST(LiveViews, AJobThatGaveUpUnderPrivateNoiseChargesItsAttemptsAndTheLedgerSho
   const Process client = site.Client(0, server.port);
   ASSERT_EQ(server.process.Wait(), 3) << ReadFile(server.log);
   EXPECT_FALSE(Says(server, "nothing charged")) << ReadFile(server.log);
-  EXPECT_TRUE(Says(server, "against the server for a device in every attempt"));
+  EXPECT_TRUE(Says(server, "against the server for all updates of one device"));
   const auto server_claim = [](const Json& claims) -> double {
     for (const Json& claim : claims) {
       if (claim["view"] == "every-update") return claim["epsilon"];
@@ -167,7 +167,7 @@ TEST(LiveViews, AJobThatGaveUpUnderPrivateNoiseChargesItsAttemptsAndTheLedgerSho
       << text;
   const size_t in_all = text.find("\nin all: nothing is released");
   ASSERT_NE(in_all, std::string::npos) << text;
-  EXPECT_NE(text.find("against the server for a device in every attempt", in_all),
+  EXPECT_NE(text.find("against the server for all updates of one device", in_all),
             std::string::npos)
       << text;
 }

@@ -49,7 +49,8 @@ constexpr NamedAssumption kAssumptions[] = {
     {Assumption::kTimesTellNothing, "times-tell-nothing",
      "Times of messages do not depend on the devices' data."},
     {Assumption::kUpdatesAsRecorded, "updates-as-recorded",
-     "No device sends more updates than the server's store records."},
+     "No device sends more updates than the server's store records; one that limits them "
+     "itself, with --max-private-updates, need not trust the store."},
     {Assumption::kPrivateNoiseIsSecret, "private-noise-is-secret",
      "Only the device itself knows the noise that it adds to what it sends."},
     {Assumption::kRandomBitsAreUniform, "random-bits-are-uniform",

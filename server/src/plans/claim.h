@@ -30,7 +30,7 @@ enum class Adversary {
 enum class View {
   kReleases,                 // every released model, but not the participants
   kReleasesAndParticipants,  // every released model, and the uploading devices of each round
-  kEveryUpdate,              // every update of a device that uploads in every attempt
+  kEveryUpdate,              // every update of a device: one in every attempt, at most K of passes
   kOneUpdate,                // one update of a device
   kPublications,             // without a server: every publication, who published it and when
 };

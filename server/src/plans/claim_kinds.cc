@@ -180,7 +180,7 @@ const std::vector<ClaimKind>& ClaimKinds() {
       {Adversary::kServer,
        View::kEveryUpdate,
        "epsilon_server",
-       "against the server for a device in every attempt",
+       "against the server for all updates of one device",
        TrustMode::kPrivateNoise,
        false,
        true,

@@ -8,6 +8,7 @@
 
 #include "accounting/figures.h"
 #include "base/counted.h"
+#include "plans/adaptivity.h"
 #include "plans/claim_kinds.h"
 #include "plans/turns.h"
 #include "views/claims_output.h"
@@ -23,8 +24,22 @@ std::string Trusts(const privacy::Plan& plan) {
                                                            : "the server is trusted";
 }
 
+// Of passes under private noise: the updates of one device that the server may see. The devices can
+// keep that limit themselves.
+std::string LimitsUpdates(const privacy::Plan& plan,
+                          const std::vector<privacy::SpentRounds>& before) {
+  if (plan.Trust() != privacy::TrustMode::kPrivateNoise) return "";
+  if (privacy::FirstJob(before, privacy::CountUpdates) != nullptr) {
+    return "; no device sends more updates than the store records";
+  }
+  return fmt::format(
+      "; no device sends more than {0}, which it can see to itself: sotto-client "
+      "--min-private-noise {1} --max-private-updates {2}",
+      Counted(plan.participations, "update"), plan.private_noise_multiplier, plan.participations);
+}
+
 // The assumptions that a reader must weigh; the claims of the results name all of them.
-std::string Assumes(const privacy::Plan& plan) {
+std::string Assumes(const privacy::Plan& plan, const std::vector<privacy::SpentRounds>& before) {
   if (!IsPasses(plan)) {
     const bool is_secret =
         !plan.participants_known && privacy::Accounted(plan.sampling) != privacy::Sampling::kNone;
@@ -33,11 +48,11 @@ std::string Assumes(const privacy::Plan& plan) {
   }
   const bool is_fixed = plan.order == privacy::Order::kFixed;
   return fmt::format(
-      "assumes: {}; {} its own data (--order {}); no device's reports depend on another's data",
+      "assumes: {}; {} its own data (--order {}); no device's reports depend on another's data{}",
       Trusts(plan),
       is_fixed ? "against the network, whether a device reports does not depend on"
                : "when a device is connected does not depend on",
-      privacy::Name(plan.order));
+      privacy::Name(plan.order), LimitsUpdates(plan, before));
 }
 
 // What it would cost, whether or not the store's life allows it.
@@ -92,7 +107,7 @@ std::vector<std::string> DescribeEpsilons(const privacy::Statement& planned, boo
 std::vector<std::string> DescribeAssumptions(const privacy::Plan& plan,
                                              const std::vector<privacy::SpentRounds>& before,
                                              const privacy::Owners& owners) {
-  std::vector<std::string> lines = {Assumes(plan), DescribeOwners(plan, before, owners, 2),
+  std::vector<std::string> lines = {Assumes(plan, before), DescribeOwners(plan, before, owners, 2),
                                     DescribeSecondJob(plan, before)};
   lines.erase(std::remove(lines.begin(), lines.end(), std::string()), lines.end());
   return lines;

@@ -70,6 +70,27 @@ TEST(BeforeStart, RoundsForWhichDevicesHaveNoTurnsAreNamedAndTeachNothing) {
   config.plan.rounds = 400;
   ExpectWords(TextOf(config), {"400 rounds of 100 of 1000 devices",
                                "turns are used after 40 unless", "R 2.3: the model can learn"});
+// The options that a device needs so that the figure against the server holds whatever the server
+// records. A task of the job meets them.
+TEST(BeforeStart, UnderPrivateNoiseTheDevicesOwnLimitsAreNamed) {
+  for (const double z : {0.5, 0.3, 1.7}) {
+    JobConfig config = DefaultLike();
+    config.plan.private_noise_multiplier = z;
+    config.plan = RoundToDevice(config.plan);
+    ExpectWords(TextOf(config),
+                {"against the server for all updates of one device",
+                 fmt::format("no device sends more than 4 updates, which it can see to itself: "
+                             "sotto-client --min-private-noise {} --max-private-updates 4",
+                             z)});
+    const float clip_l2 = config.training.clip_l2;
+    EXPECT_TRUE(config.TaskFor(0, clip_l2).HasPrivateNoise(PrivateNoiseLimitQ20(z))) << z;
+    config.spent_before = {{config.plan, 40, 4}};
+    const auto planned = privacy::Account(config.plan, config.plan.rounds, config.spent_before);
+    const std::vector<std::string> lines = DescribeBeforeStart(config, planned);
+    EXPECT_LE(lines.size(), 10u);
+    ExpectWords(fmt::format("{}", fmt::join(lines, "\n")),
+                {"no device sends more updates than the store records"});
+  }
 }
 
 TEST(BeforeStart, UniformNamesBothFiguresOfTheNetworkWithHowStrongTheyAre) {

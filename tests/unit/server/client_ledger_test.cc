@@ -214,6 +214,31 @@ TEST(ClientLedger, TasksWithoutPrivateNoiseAreNotCounted) {
   EXPECT_EQ(memory.saves, 0);
 }
 
+// A store that was put back, or a server that does not keep to its records: it has turns again, the
+// device has not.
+TEST(ClientLedger, AServerThatForgetsTurnsGetsNoMoreThanTheDeviceAllows) {
+  constexpr uint32_t kLimit = 2;
+  JobConfig config = SmallPassesConfig(1, 3);
+  config.plan.private_noise_multiplier = kMultiplier;
+  MemoryStore memory;
+  for (uint32_t copy = 0; copy < 4; ++copy) {
+    SmallJob small(config);
+    ASSERT_TRUE(small.job.OpenRound());
+    const uint32_t index = small.job.cohort()[0];
+    ASSERT_EQ(small.job.turns()->UsedBy(index).count, 1);
+    SmallDevice device(small.registry[index], index, *config.model, copy);
+    device.config.ledger = LedgerIn(memory.store());
+    device.config.min_private_noise_q20 = PrivateNoiseLimitQ20(kMultiplier);
+    device.config.most_private_updates = kLimit;
+    const bool has_room = copy < kLimit;
+    EXPECT_EQ(device.Run(small.job, index), has_room ? Status::kOk : Status::kPeerRefused) << copy;
+    EXPECT_EQ(device.client().is_refused(), !has_room) << copy;
+    EXPECT_EQ(device.client().private_updates(), has_room ? copy + 1 : kLimit);
+    EXPECT_EQ(small.job.CloseRound().reported, has_room ? 1u : 0u) << copy;
+  }
+  EXPECT_EQ(memory.saves, int{kLimit});
+}
+
 // The total bounds what the server learns over jobs of different noise: rho adds up.
 TEST(ClientLedger, TheTotalRhoIsTheSumOverJobsOfDifferentNoise) {
   MemoryStore memory;
