@@ -70,6 +70,8 @@ TEST(BeforeStart, RoundsForWhichDevicesHaveNoTurnsAreNamedAndTeachNothing) {
   config.plan.rounds = 400;
   ExpectWords(TextOf(config), {"400 rounds of 100 of 1000 devices",
                                "turns are used after 40 unless", "R 2.3: the model can learn"});
+}
+
 // The options that a device needs so that the figure against the server holds whatever the server
 // records. A task of the job meets them.
 TEST(BeforeStart, UnderPrivateNoiseTheDevicesOwnLimitsAreNamed) {
