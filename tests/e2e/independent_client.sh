@@ -103,10 +103,10 @@ assert max(errors) < 2e-6
 END
 }
 
-foretell range 128 --require-salt
+foretell range 128 --require-salt --one-length off
 foretell fixed 0 --coding fixed --padding 0
 # The update has one coordinate more, and the second round another bound and noise than the first.
-foretell adaptive 128 --adaptive-clip --clip 0.1
+foretell adaptive 640 --adaptive-clip --clip 0.1
 next="$(sed -n 's|.*round 1/2 released.*clip 0.1, next \([0-9.]*\):.*|\1|p' adaptive.txt)"
 [[ -n "${next}" && "${next}" != 0.1 ]] || fail "the bound has not moved"
 grep -q "round 2/2 released.*clip ${next}, next" adaptive.txt || fail "round 2 had another bound"

@@ -13,7 +13,8 @@ namespace sotto {
 inline std::string Small() {
   const std::string path = TestFile("small.toml");
   WriteFile(path,
-            "devices = 60\ncohort = 10\nrounds = 3\nlocal-epochs = 1\nsampling = \"uniform\"\n");
+            "devices = 60\ncohort = 10\nrounds = 3\nlocal-epochs = 1\nsampling = \"uniform\"\n"
+            "delta = 1e-5\n");
   return "simulate --data synthetic --config " + path + " ";
 }
 
