@@ -109,8 +109,8 @@ double LifeEpsilonFor(const privacy::Turns& turns, double delta,
   return std::numeric_limits<double>::infinity();
 }
 
-// `epsilon`, or a smaller one with room for what was spent and for the last job, if `epsilon` itself
-// is so large that it has none.
+// `epsilon`, or a smaller one with room for what was spent and for the last job, if `epsilon` is so
+// large that it has none.
 double LargestFor(const History& history, double epsilon, double delta) {
   if (history.jobs.empty()) return epsilon;
   const privacy::Plan last = PlanWith(history, history.jobs.back(), 0);
