@@ -25,12 +25,13 @@ fail() {
   exit 1
 }
 
-# serve LOG OPTION...: starts a server with a page; sets `url`, `token` and `port`.
+# serve LOG OPTION...: starts a server of ${store} with a page; sets `url`, `token` and `port`.
+store=fleet.db
 serve() {
   local log="$1"
   rm -f port
   : > "${log}"
-  "${sotto}" serve fleet.db --listen 127.0.0.1:0 --port-file port --http 127.0.0.1:0 \
+  "${sotto}" serve "${store}" --listen 127.0.0.1:0 --port-file port --http 127.0.0.1:0 \
     --accept-delta "${@:2}" 2> "${log}" &
   server=$!
   for ((i = 0; i < 600; i++)); do
@@ -39,7 +40,7 @@ serve() {
     sleep 0.1
   done
   [[ -n "${url}" ]] || fail 'no page'
-  token="$(cat fleet.db.token)"
+  token="$(cat "${store}.token")"
   port="$(cat port)"
 }
 
@@ -50,8 +51,8 @@ look() { "${checks[@]}" "${url}" --token "${token}" "$@" || fail "the page of $*
 "${checks[@]}" "file://${work}/empty.html" empty
 
 # A job that lasts as long as somebody looks.
-serve live.log --sampling uniform --cohort 2 --rounds 100000 --noise-multiplier 50 --delta 0.1 --close-early --test synthetic \
-  --evaluate-every 50
+serve live.log --sampling uniform --cohort 2 --rounds 100000 --noise-multiplier 50 --delta 0.1 --close-early \
+  --test synthetic --evaluate-every 50
 "${lab}" swarm fleet.db --server "127.0.0.1:${port}" > swarm.log 2>&1 &
 swarm=$!
 look live
@@ -79,17 +80,20 @@ wait "${server}" "${swarm}" || true
   fail 'the report'
 
 # A job of passes: what its devices had of their turns, live and in a report.
-serve passes.log --new-job --sampling passes --participations 100000 --cohort 2 --rounds 100000 --noise-multiplier 50 \
+store=passes.db
+"${sotto}" keys new "${store}" --count 2 --out passes_keys > keys.log
+serve passes.log --sampling passes --participations 100000 --cohort 2 --rounds 100000 --noise-multiplier 50 \
   --delta 0.01 --close-early
-"${lab}" swarm fleet.db --server "127.0.0.1:${port}" > swarm.log 2>&1 &
+"${lab}" swarm "${store}" --server "127.0.0.1:${port}" > swarm.log 2>&1 &
 swarm=$!
 look turns
 kill "${server}" "${swarm}"
 wait "${server}" "${swarm}" || true
-"${sotto}" report fleet.db --operator --out turns.html > report.log
+"${sotto}" report "${store}" --operator --out turns.html > report.log
 "${checks[@]}" "file://${work}/turns.html" turns || fail 'the report of passes'
 
 # Nobody comes to the next job.
-serve gave_up.log --new-job --cohort 2 --rounds 3 --noise-multiplier 50 --delta 0.1 --round-timeout 0.5 \
-  --poll-interval 0.1 --min-devices 2 --release-allowance 0.5
+store=fleet.db
+serve gave_up.log --new-job --sampling uniform --cohort 2 --rounds 3 --noise-multiplier 50 --delta 0.1 \
+  --round-timeout 0.5 --poll-interval 0.1 --min-devices 2 --release-allowance 0.5
 look gave_up
