@@ -58,13 +58,23 @@ std::string Hex(const Key& key) {
   return hex;
 }
 
+// A text as ReadKeyFile() takes it: without what editors add, and with the end of its last line.
+std::string Cleaned(std::string text) {
+  if (text.rfind("\xef\xbb\xbf", 0) == 0) text.erase(0, 3);
+  if (text.empty() || text.back() != '\n') text += '\n';
+  for (size_t at = text.find("\r\n"); at != std::string::npos; at = text.find("\r\n", at)) {
+    text.erase(at, 1);
+  }
+  return text;
+}
+
 // Digits of the secret may be of either case; the rest of a key file is fixed.
 void CheckKeyFile(const std::string& path, ByteSpan content) {
   const posix::DeviceKey key = posix::ReadKeyFile(path);
   Require(IsValidDeviceId(
               {reinterpret_cast<const uint8_t*>(key.device_id.data()), key.device_id.size()}),
           "a key file's device has a valid name");
-  std::string text(content.begin(), content.end());
+  std::string text = Cleaned({content.begin(), content.end()});
   const auto secret = static_cast<std::ptrdiff_t>(std::min(text.size(), 2 * kKeySize + 1));
   std::transform(text.end() - secret, text.end(), text.end() - secret,
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
