@@ -26,22 +26,22 @@
 //     rate of m / (N - c). If n = m, that rate is at least n / (N' - c); otherwise it is 1. A
 //     larger rate and less noise never give more privacy (accounting/grouping.h). So the plan's
 //     dominating pair dominates the round's, and so does the plan's RDP curve at each order.
-//   Lemma 5. Pairs that dominate each round, fixed beforehand, compose whoever chooses the rounds
-//     among what they dominate, after seeing the releases before (Zhu, Dong, Wang 2022, Theorem
-//     10). RDP curves that bound each round compose likewise at every order at once. So rounds of
-//     fleets of at least N devices have the figure of the plan, by its own accountant and at its
-//     own delta, even if the fleet followed from the models. A plan with a floor F in [B, N]
-//     (Plan::device_floor) is accounted as one of F devices, and lemma 4 with F in place of N gives
-//     the same for all fleets of at least F devices, the first one of N included: its figure is an
-//     upper bound for each of them.
+//   Lemma 5. Let a pair dominate each round, and let the pairs be fixed beforehand. Then they
+//     compose, even if each round is chosen among those that its pair dominates by somebody who has
+//     seen the releases before (Zhu, Dong, Wang 2022, Theorem 10). RDP curves that bound each round
+//     compose likewise at every order at once. So rounds of fleets of at least N devices have the
+//     figure of the plan, by its own accountant and at its own delta, even if the fleet followed
+//     from the models. A plan with a floor F in [B, N] (Plan::device_floor) is accounted as one of
+//     F devices, and lemma 4 with F in place of N gives the same for all fleets of at least F
+//     devices, the first one of N included: its figure is an upper bound for each of them.
 //   Lemma 6. The same holds for Poisson sampling while the fleet has at most N devices: q, noise
 //     and cap are the plan's, and fewer devices exceed the cap less often. Without sampling it
 //     always holds: N does not enter the figure. So a floor has a meaning for uniform cohorts only.
-//   Remark. A plan whose rounds are all charged as planned has the plan's own figure, any other one
-//     that of the filter, both at the same delta. Each bounds its case. Before it is known which
-//     case it will be, a set of outcomes has a part in either. So a budget of epsilon promises
-//     twice delta if the fleet may get smaller than planned, or than its floor (kPoisson: larger),
-//     or rounds may be added.
+//   Remark. There are two cases. If all rounds are charged as planned, the figure is the plan's
+//     own; if not, it is the filter's. Both are at the same delta, and each bounds its case. At the
+//     beginning either may come, so a set of outcomes has a part in both. So a budget of epsilon
+//     promises twice delta if the fleet may get smaller than planned, or than its floor (kPoisson:
+//     larger), or rounds may be added.
 //   Remark. The lemmas need changes that depend on released models and on nothing else of the
 //     devices' data. Who reported, and who was drawn, are the operator's to see and nobody else's:
 //     a change that follows from them is not covered (PRIVACY.md, "A fleet that changes").

@@ -29,8 +29,7 @@ std::string HowToRaise(const std::string& store, const History& history,
   const double delta = history.life ? history.life->delta : plan.delta;
   const double epsilon = LifeEpsilonFor(turns, delta, plan.certificate);
   if (std::isinf(epsilon)) {
-    return "no epsilon covers that: one of the jobs has no noise, or hardly any; use new devices "
-           "in a new store";
+    return "no epsilon covers that, since one of the jobs has no noise, or hardly any";
   }
   const bool is_default = history.life || delta == DefaultLifeDelta(history);
   return fmt::format("allow it with `sotto store raise-life-epsilon {} {:.1f}{}`", store, epsilon,
@@ -78,7 +77,7 @@ void RequireLife(const std::string& store, const History& history, const JobConf
   if (most.count == 0) return;
   throw std::invalid_argument(fmt::format(
       "{} holds an earlier job on these devices, and people who see the new models have seen its "
-      "models: {}; {}, and start again; or use new devices in a new store",
+      "models: {}; {}; or use new devices in a new store",
       store, DescribeJobAndLife(config),
       HowToRaise(store, history, most + privacy::LimitOf(plan), plan)));
 }
