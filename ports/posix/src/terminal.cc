@@ -39,6 +39,8 @@ bool BeginsWithControl(std::string_view text) {
 
 bool StandardOutputIsTerminal() { return isatty(STDOUT_FILENO) == 1; }
 
+bool StandardInputIsTerminal() { return isatty(STDIN_FILENO) == 1; }
+
 bool StandardErrorIsTerminal() { return isatty(STDERR_FILENO) == 1; }
 
 // JOURNAL_STREAM is DEVICE:INODE of the stream that the manager made, which a shell may have

@@ -11,8 +11,9 @@ namespace sotto::posix {
 // True if standard error is a terminal.
 bool StandardErrorIsTerminal();
 
-// The same of standard output.
+// The same of standard output and of standard input.
 bool StandardOutputIsTerminal();
+bool StandardInputIsTerminal();
 
 // True if standard error goes to systemd's journal, which adds the time itself and takes a level in
 // front of a line, as sd-daemon(3) has it. Without a service manager it is false.
