@@ -89,6 +89,10 @@ struct ModelInfo {
   // has other functions, see MakeModelInfo() in nn.h: setting this alone is not enough.
   Span<const nn::PreparationStep> preparation = {};
   Span<const char* const> class_names = {};  // [classes], UTF-8; or empty: classes are numbers
+  // What samples are, so that all devices mean the same; UTF-8, each may be empty.
+  Span<const char* const> feature_names = {};  // [inputs], or of the last axis [channels]
+  Span<const char* const> feature_units = {};  // as many, or one for all
+  const char* sample_kind = nullptr;           // "acceleration of a wrist, 2.56 s"; null: none
 
   // Whether `samples` has the callback that this model's targets need.
   constexpr bool CanRead(const SampleSource& samples) const {
@@ -144,7 +148,7 @@ struct ModelInfo {
 
 // SHA-256 over u32le. If two parties have equal digests, a position means the same parameter to
 // both, and both train it alike. A single Dense layer with softmax and cross-entropy, without
-// preparation and class names, has format 1:
+// preparation and names, has format 1:
 //   1, layer count 1, then kind, inputs, outputs
 // All other nets have format 2:
 //   2, layer count, then of each layer its kind, height, width and channels of input and of output,
@@ -154,7 +158,9 @@ struct ModelInfo {
 //   then their bits), its second numbers likewise, and its size;
 //   the number of layers whose parameters are frozen, and if it is not 0, the index of each and
 //   then the bits of its parameters;
-//   if classes have names, how many, and of each its length in bytes and its bytes
+//   if classes have names, how many, and of each its length in bytes and its bytes;
+//   if features have names or units, or samples a kind, 0xffffffff; then how many names of features
+//   and each as before, the units likewise, and the kind as a list of one or none
 Status ModelDigest(const ModelInfo& model, uint8_t (&digest)[kSha256Size]);
 
 }  // namespace sotto

@@ -48,6 +48,8 @@ void FixedNetPredict(const ModelInfo& model, Span<const float> parameters,
 
 // For models that prepare samples, or whose classes have names.
 Status UpdatePreparedDigest(const ModelInfo& model, Sha256* hash);
+// For models whose samples are described: see ModelDescription.
+Status UpdateDescribedDigest(const ModelInfo& model, Sha256* hash);
 size_t PreparedSoftmaxPredictFloats(const ModelInfo& model);
 void PreparedSoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
                             Span<const float> features, Span<float> scratch, Span<float> scores);

@@ -366,4 +366,54 @@ constexpr ModelInfo MakeModelInfo(const char* name, const char* const (&class_na
   return model;
 }
 
+// What a net's numbers mean; each member may be empty. It enters the digest.
+struct ModelDescription {
+  Span<const char* const> class_names = {};    // [classes]
+  Span<const char* const> feature_names = {};  // [inputs], or of the last axis [channels]
+  Span<const char* const> feature_units = {};  // as many, or one for all
+  const char* sample_kind = nullptr;
+};
+
+namespace nn::internal {
+
+// Whether a description has as many names as the net needs.
+template <class Net>
+constexpr bool Fits(const ModelDescription& description) {
+  const Shape input = Net::Plan()[0].info.input;
+  const size_t names = description.feature_names.size();
+  const size_t units = description.feature_units.size();
+  const auto fits = [&](size_t count) { return count == input.size() || count == input.channels; };
+  return (description.class_names.empty() || description.class_names.size() == Net::kClasses) &&
+         (names == 0 || fits(names)) && (units <= 1 || (names == 0 ? fits(units) : units == names));
+}
+
+constexpr bool DescribesSamples(const ModelDescription& description) {
+  return !description.feature_names.empty() || !description.feature_units.empty() ||
+         description.sample_kind != nullptr;
+}
+
+}  // namespace nn::internal
+
+// The same with all that a description says:
+//   constexpr const char* kFeatures[] = {"x", "y", "z"};
+//   constexpr const char* kUnits[] = {"m/s2"};
+//   constexpr sotto::ModelDescription kDescription = {
+//       kClasses, kFeatures, kUnits, "acceleration of a wrist, 2.56 s"};
+//   constexpr sotto::ModelInfo kModel = sotto::MakeModelInfo<Net, kDescription>("my-model");
+template <class Net, const ModelDescription& description>
+constexpr ModelInfo MakeModelInfo(const char* name) {
+  static_assert(nn::internal::Fits<Net>(description), "as many names as the net needs");
+  ModelInfo model = MakeModelInfo<Net>(name);
+  model.class_names = description.class_names;
+  model.feature_names = description.feature_names;
+  model.feature_units = description.feature_units;
+  model.sample_kind = description.sample_kind;
+  if constexpr (nn::internal::DescribesSamples(description)) {
+    model.update_digest = nn::internal::UpdateDescribedDigest;
+  } else if constexpr (!description.class_names.empty()) {
+    model.update_digest = nn::internal::UpdatePreparedDigest;
+  }
+  return model;
+}
+
 }  // namespace sotto

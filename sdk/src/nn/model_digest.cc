@@ -116,6 +116,17 @@ Status UpdatePreparedDigest(const ModelInfo& model, Sha256* hash) {
   return model.class_names.empty() ? Status::kOk : UpdateNames(model.class_names, hash);
 }
 
+// The mark is no number of class names, so the two parts cannot be taken for each other.
+Status UpdateDescribedDigest(const ModelInfo& model, Sha256* hash) {
+  constexpr uint32_t kDescription = 0xffffffff;
+  if (Status s = UpdatePreparedDigest(model, hash); s != Status::kOk) return s;
+  if (Status s = hash->UpdateU32(kDescription); s != Status::kOk) return s;
+  if (Status s = UpdateNames(model.feature_names, hash); s != Status::kOk) return s;
+  if (Status s = UpdateNames(model.feature_units, hash); s != Status::kOk) return s;
+  const char* const kind[] = {model.sample_kind};
+  return UpdateNames({kind, model.sample_kind != nullptr ? size_t{1} : 0}, hash);
+}
+
 }  // namespace nn::internal
 
 Status ModelDigest(const ModelInfo& model, uint8_t (&digest)[kSha256Size]) {

@@ -70,7 +70,23 @@ std::string DescribeLayers(const ModelInfo& model) {
   return text;
 }
 
-// What a device does to a sample first, and the names of classes.
+std::string Joined(Span<const char* const> names) {
+  return fmt::format("{}", fmt::join(names.begin(), names.end(), ", "));
+}
+
+std::string DescribeNames(const ModelInfo& model) {
+  std::string text;
+  const auto add = [&](const char* what, const std::string& names) {
+    if (!names.empty()) text += fmt::format("{}{:<20}{}\n", text.empty() ? "\n" : "", what, names);
+  };
+  add("classes", Joined(model.class_names));
+  add("features", Joined(model.feature_names));
+  add("units", Joined(model.feature_units));
+  add("samples", model.sample_kind == nullptr ? "" : model.sample_kind);
+  return text;
+}
+
+// What a device does to a sample first, and what the model's numbers mean.
 std::string DescribeSamples(const ModelInfo& model) {
   std::string text;
   if (!model.preparation.empty()) text += "\n      samples are prepared by\n";
@@ -80,10 +96,7 @@ std::string DescribeSamples(const ModelInfo& model) {
     text += fmt::format("{:>4}  {}{}{}\n", i + 1, posix::KindOf(step).name,
                         values.empty() ? "" : ": ", values);
   }
-  const Span<const char* const>& names = model.class_names;
-  if (names.empty()) return text;
-  return text +
-         fmt::format("\nclasses             {}\n", fmt::join(names.begin(), names.end(), ", "));
+  return text + DescribeNames(model);
 }
 
 std::string DescribeMemory(const ModelInfo& model, uint32_t batch_size, const char* arithmetic) {
@@ -174,6 +187,10 @@ Json ToJson(const nn::LayerPlan& layer) {
           {"multiply_accumulates", posix::MultiplyAccumulates(layer)}};
 }
 
+std::vector<std::string> NamesOf(Span<const char* const> names) {
+  return {names.begin(), names.end()};
+}
+
 Json ToJson(const ModelInfo& model, uint32_t batch_size) {
   const posix::Work work = posix::MultiplyAccumulates(model);
   Json json = {{"name", model.name},
@@ -185,8 +202,10 @@ Json ToJson(const ModelInfo& model, uint32_t batch_size) {
                {"loss", posix::LossName(model.loss)},
                {"target", posix::TargetName(model.loss)},
                {"parameters", model.parameters}};
-  json["class_names"] =
-      std::vector<std::string>(model.class_names.begin(), model.class_names.end());
+  json["class_names"] = NamesOf(model.class_names);
+  json["feature_names"] = NamesOf(model.feature_names);
+  json["feature_units"] = NamesOf(model.feature_units);
+  json["sample_kind"] = model.sample_kind == nullptr ? Json() : Json(model.sample_kind);
   json["preparation"] = Json::array();
   for (const nn::PreparationStep& step : model.preparation) {
     json["preparation"].push_back(ToJson(step));

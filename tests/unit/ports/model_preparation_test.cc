@@ -5,6 +5,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <limits>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -102,6 +103,66 @@ TEST(ModelPreparation, NamesOfClassesAreThoseOfTheType) {
   EXPECT_EQ(DigestOf(*WithFixedPoint(*model)), DigestOf(*model));
 }
 
+constexpr const char* kAxes[] = {"x", "y", "z"};
+constexpr const char* kUnits[] = {"m/s2"};
+constexpr const char* kThree[] = {"a", "b", "c"};
+constexpr ModelDescription kAll = {kThree, kAxes, kUnits, "a wrist, 2.56 s"};
+constexpr ModelDescription kAxesAlone = {{}, kAxes, {}, nullptr};
+constexpr ModelDescription kClassesAlone = {kThree, {}, {}, nullptr};
+constexpr ModelDescription kNothing;
+
+constexpr char kAllText[] =
+    "classes = [\"a\", \"b\", \"c\"]\nfeatures = [\"x\", \"y\", \"z\"]\nunits = [\"m/s2\"]\n"
+    "samples = \"a wrist, 2.56 s\"";
+
+TEST(ModelPreparation, DescriptionIsThatOfTheType) {
+  using Window = Sequential<Input<8, 3>, Dense<24, 3>>;
+  const std::string flat = "[[layer]]\nkind = \"flatten\"\n" + std::string(kDense);
+  const SharedModel model = Parse(Head("[3]", kAllText) + kDense);
+  ExpectSame(*model, MakeModelInfo<Sequential<Dense<3, 3>>, kAll>("type"));
+  EXPECT_STREQ(model->feature_names[2], "z");
+  EXPECT_STREQ(model->feature_units[0], "m/s2");
+  EXPECT_STREQ(model->sample_kind, "a wrist, 2.56 s");
+  static_assert(MakeModelInfo<Window, kAll>("type").feature_names.size() == 3);
+  EXPECT_EQ(Parse(Head("[8, 3]", kAllText) + flat)->feature_names.size(), 3u);
+  EXPECT_EQ(DigestOf(*WithFixedPoint(*model)), DigestOf(*model));
+  EXPECT_EQ(
+      CppText(*model),
+      "#include \"sotto/nn.h\"\n\n"
+      "inline constexpr const char* kClassNames[] = {\n    \"a\",\n    \"b\",\n    \"c\"};\n"
+      "inline constexpr const char* kFeatureNames[] = {\n    \"x\",\n    \"y\",\n    \"z\"};\n"
+      "inline constexpr const char* kFeatureUnits[] = {\n    \"m/s2\"};\n"
+      "inline constexpr sotto::ModelDescription kDescription = {\n"
+      "    kClassNames, kFeatureNames, kFeatureUnits,\n    \"a wrist, 2.56 s\"};\n\n"
+      "using Net = sotto::nn::Sequential<\n    sotto::nn::Dense<3, 3>>;\n"
+      "constexpr sotto::ModelInfo kModel = "
+      "sotto::MakeModelInfo<Net, kDescription>(\"mine\");\n");
+}
+
+// Each part changes the digest, none stands for another, and what describes nothing changes
+// nothing.
+TEST(ModelPreparation, DigestCoversTheDescription) {
+  using Plain = Sequential<Dense<3, 3>>;
+  EXPECT_EQ(DigestOf(MakeModelInfo<Plain, kNothing>("type")),
+            DigestOf(MakeModelInfo<Plain>("type")));
+  EXPECT_EQ(DigestOf(MakeModelInfo<Plain, kClassesAlone>("type")),
+            DigestOf(MakeModelInfo<Plain>("type", kThree)));
+  EXPECT_EQ(DigestOf(MakeModelInfo<Plain, kAxesAlone>("type")),
+            DigestOf(*Parse(Head("[3]", "features = [\"x\", \"y\", \"z\"]") + kDense)));
+  std::set<std::string> digests;
+  const std::vector<std::string> heads = {"",
+                                          "classes = [\"x\", \"y\", \"z\"]",
+                                          "features = [\"x\", \"y\", \"z\"]",
+                                          "features = [\"y\", \"x\", \"z\"]",
+                                          "units = [\"x\", \"y\", \"z\"]",
+                                          "units = [\"x\"]",
+                                          "samples = \"x\"",
+                                          kAllText};
+  for (const std::string& head : heads)
+    digests.insert(DigestOf(*Parse(Head("[3]", head) + kDense)));
+  EXPECT_EQ(digests.size(), heads.size());
+}
+
 void ExpectRefused(const std::vector<std::pair<std::string, std::string>>& files) {
   for (const auto& [text, why] : files) {
     try {
@@ -112,6 +173,30 @@ void ExpectRefused(const std::vector<std::pair<std::string, std::string>>& files
           << error.what() << "\nexpected " << why;
     }
   }
+}
+
+TEST(ModelPreparation, RefusesDescriptionsWithLineAndReason) {
+  const auto of = [](const std::string& input, const std::string& keys) {
+    return Head(input, keys) + "[[layer]]\nkind = \"flatten\"\n" + kDense;
+  };
+  ExpectRefused({
+      {of("[8, 3]", "features = [\"x\", \"y\"]"),
+       "my.toml:3: the model: features: 2 names; samples are 8 x 3: expected 3, one for each of "
+       "the last axis, or 24, one a feature"},
+      {of("[3]", "features = [\"x\", \"y\", \"x\"]"), "\"x\" comes twice"},
+      {of("[3]", "features = [\"x\", \"y\", \" z\"]"), "\" z\" has a blank before or behind it"},
+      {of("[3]", "features = [\"x\", \"\", \"z\"]"), "a name has 1 to 64 bytes"},
+      {of("[3]", "features = \"x\""), "no array of texts"},
+      {of("[3]", "features = [\"x\", \"y\", \"z\"]\nunits = [\"m\", \"s\"]"),
+       "my.toml:4: the model: units: 2 units; expected one for all, or 3, one for each of "
+       "features"},
+      {of("[8, 3]", "units = [\"m\", \"s\"]"), "units: 2 units; samples are 8 x 3"},
+      {of("[3]", "samples = \"\""), "a kind has 1 to 200 bytes"},
+      {of("[3]", "samples = [\"a\"]"), "samples"},
+      {Head("[3]", "tokens = 9\nfeatures = [\"x\"]") +
+           "[[layer]]\nkind = \"embedding\"\nwidth = 2\n[[layer]]\nkind = \"flatten\"\n" + kDense,
+       "tokens are ids; leave the key out"},
+  });
 }
 
 TEST(ModelPreparation, RefusesStepsWithLineAndReason) {

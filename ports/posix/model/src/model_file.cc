@@ -8,7 +8,9 @@
 #include <system_error>
 #include <vector>
 
+#include "description.h"
 #include "sotto/model/layer_kinds.h"
+#include "sotto/model/model_text.h"
 #include "sotto/models.h"
 #include "sotto/nn.h"
 #include "sotto/options/toml.h"
@@ -33,8 +35,7 @@ struct OwnedModel {
   std::vector<LayerPlan> layers;
   std::vector<float> frozen;
   OwnedSteps preparation;
-  std::vector<std::string> class_names;
-  std::vector<const char*> class_name_texts;
+  OwnedDescription description;
   ModelInfo info;
 };
 
@@ -58,6 +59,7 @@ template <void (*use)(ModelInfo*)>
 void Use(ModelInfo* info) {
   info->preparation.empty() ? use(info) : nn::internal::UsePrepared<use>(info);
   if (!info->class_names.empty()) info->update_digest = nn::internal::UpdatePreparedDigest;
+  if (DescribesSamples(*info)) info->update_digest = nn::internal::UpdateDescribedDigest;
 }
 
 // Changes the model, or says why there is no fixed point for it: see FixedPoint in nn.h.
@@ -97,16 +99,16 @@ class Builder {
       : path_(std::move(path)), document_(document), top_(document.model) {}
 
   std::shared_ptr<const OwnedModel> Build() {
-    top_.RequireKnown({"name", "input", "tokens", "missing", "classes", "loss", "target",
-                       "arithmetic", "frozen", "frozen-weights"});
+    top_.RequireKnown({"name", "input", "tokens", "missing", "classes", "features", "units",
+                       "samples", "loss", "target", "arithmetic", "frozen", "frozen-weights"});
     ReadName();
     ReadInput();
     ReadPreparation();
     ReadLayers();
     ReadFrozen();
     ReadLoss();
-    ReadNamesOfClasses();
     CountParameters();
+    ReadDescription(top_, &model_->description, &info());
     UseFunctions();
     RequireOwnName();
     return model_;
@@ -155,14 +157,6 @@ class Builder {
     model_->preparation = ReadSteps(path_, top_, document_.steps, input_);
     const std::vector<nn::PreparationStep>& steps = model_->preparation.steps;
     info().preparation = {steps.data(), steps.size()};
-  }
-
-  void ReadNamesOfClasses() {
-    model_->class_names = ReadClassNames(top_, info().classes);
-    for (const std::string& name : model_->class_names) {
-      model_->class_name_texts.push_back(name.c_str());
-    }
-    info().class_names = {model_->class_name_texts.data(), model_->class_name_texts.size()};
   }
 
   void ReadLayers() {

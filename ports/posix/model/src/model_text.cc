@@ -125,14 +125,22 @@ std::string CppText(const ModelInfo& model) {
         "extern const float kFrozenWeights[{}];\n\n",
         frozen);
   }
-  if (const std::string constants = PreparationConstants(model) + ClassNamesConstant(model);
+  if (const std::string constants =
+          PreparationConstants(model) + ClassNamesConstant(model) + DescriptionConstants(model);
       !constants.empty()) {
     text += constants + "\n";
   }
   text += fmt::format("using Net = {};\n", NetText(model));
+  const bool is_described = DescribesSamples(model);
   return text +
-         fmt::format("constexpr sotto::ModelInfo kModel = sotto::MakeModelInfo<Net>(\"{}\"{});\n",
-                     model.name, model.class_names.empty() ? "" : ", kClassNames");
+         fmt::format("constexpr sotto::ModelInfo kModel = sotto::MakeModelInfo<Net{}>(\"{}\"{});\n",
+                     is_described ? ", kDescription" : "", model.name,
+                     model.class_names.empty() || is_described ? "" : ", kClassNames");
+}
+
+bool DescribesSamples(const ModelInfo& model) {
+  return !model.feature_names.empty() || !model.feature_units.empty() ||
+         model.sample_kind != nullptr;
 }
 
 const char* LossName(const nn::LossPlan& loss) {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <stdexcept>
 
+#include "sotto/model/model_text.h"
 #include "sotto/nn.h"
 
 namespace sotto::posix {
@@ -111,6 +112,15 @@ std::string Quoted(const char* text) {
   return quoted + '"';
 }
 
+// An array of names; empty if there are none.
+std::string NamesConstant(const char* constant, Span<const char* const> names) {
+  if (names.empty()) return "";
+  std::vector<std::string> quoted;
+  for (const char* const name : names) quoted.push_back(Quoted(name));
+  return fmt::format("inline constexpr const char* {}[] = {{\n    {}}};\n", constant,
+                     fmt::join(quoted, ",\n    "));
+}
+
 }  // namespace
 
 const std::vector<PreparationKindRow>& PreparationKinds() {
@@ -163,11 +173,22 @@ std::string PreparationConstants(const ModelInfo& model) {
 }
 
 std::string ClassNamesConstant(const ModelInfo& model) {
-  if (model.class_names.empty()) return "";
-  std::vector<std::string> names;
-  for (const char* const name : model.class_names) names.push_back(Quoted(name));
-  return fmt::format("inline constexpr const char* kClassNames[] = {{\n    {}}};\n",
-                     fmt::join(names, ",\n    "));
+  return NamesConstant("kClassNames", model.class_names);
+}
+
+std::string DescriptionConstants(const ModelInfo& model) {
+  if (!DescribesSamples(model)) return "";
+  const auto name = [](Span<const char* const> names, const char* constant) {
+    return names.empty() ? "{}" : constant;
+  };
+  return NamesConstant("kFeatureNames", model.feature_names) +
+         NamesConstant("kFeatureUnits", model.feature_units) +
+         fmt::format(
+             "inline constexpr sotto::ModelDescription kDescription = {{\n"
+             "    {}, {}, {},\n    {}}};\n",
+             name(model.class_names, "kClassNames"), name(model.feature_names, "kFeatureNames"),
+             name(model.feature_units, "kFeatureUnits"),
+             model.sample_kind == nullptr ? "nullptr" : Quoted(model.sample_kind));
 }
 
 }  // namespace sotto::posix

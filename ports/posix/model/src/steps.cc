@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <set>
 
 #include "sotto/model/layer_kinds.h"
 #include "sotto/model/preparation_kinds.h"
@@ -119,13 +118,6 @@ class Reader {
   size_t total_ = 0;  // numbers of all steps
 };
 
-// Printable: neither empty nor with a control character. TOML is UTF-8, and so are JSON and SVG.
-bool IsClassName(const std::string& name) {
-  return !name.empty() && name.size() <= kMaxNameLength &&
-         std::none_of(name.begin(), name.end(),
-                      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; });
-}
-
 }  // namespace
 
 OwnedSteps ReadSteps(const std::string& path, const Table& top, const std::vector<Table>& tables,
@@ -134,28 +126,6 @@ OwnedSteps ReadSteps(const std::string& path, const Table& top, const std::vecto
   reader.AddMissing(top);
   for (const Table& table : tables) reader.Add(table);
   return reader.Finish();
-}
-
-std::vector<std::string> ReadClassNames(const Table& top, uint32_t count) {
-  if (!top.Has("classes")) return {};
-  std::vector<std::string> names =
-      top.Texts("classes", "[\"rest\", \"walk\"], a name for each class");
-  if (count == 0) top.Refuse("classes", "the target is no class; leave the key out");
-  if (names.size() != count) {
-    top.Refuse("classes",
-               fmt::format("{} names, but the model tells {} classes apart", names.size(), count));
-  }
-  std::set<std::string> seen;
-  for (const std::string& name : names) {
-    if (!IsClassName(name)) {
-      top.Refuse("classes",
-                 fmt::format("a name has 1 to {} bytes and no control character", kMaxNameLength));
-    }
-    if (!seen.insert(name).second) {
-      top.Refuse("classes", fmt::format("\"{}\" comes twice", name));
-    }
-  }
-  return names;
 }
 
 }  // namespace sotto::posix

@@ -1,5 +1,4 @@
-// The steps of a model file that prepare samples, and the names of its classes. Part of
-// sotto::model_file.
+// The steps of a model file that prepare samples. Part of sotto::model_file.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +26,5 @@ struct OwnedSteps {
 // Throws std::invalid_argument as ReadModelFile() does.
 OwnedSteps ReadSteps(const std::string& path, const Table& top, const std::vector<Table>& tables,
                      const nn::Shape& shape);
-
-// Reads `classes`; empty if the model has no such key.
-//   count  of the model's classes
-std::vector<std::string> ReadClassNames(const Table& top, uint32_t count);
 
 }  // namespace sotto::posix

@@ -18,6 +18,9 @@ std::string NetText(const ModelInfo& model);
 // the same digest. Weights of frozen layers are declared, not defined.
 std::string CppText(const ModelInfo& model);
 
+// Whether the model says what its samples are: names or units of features, or their kind.
+bool DescribesSamples(const ModelInfo& model);
+
 // As in a model file: "softmax", "one-vs-all" or "mean-squared-error".
 const char* LossName(const nn::LossPlan& loss);
 // "class", "vector" or "input".

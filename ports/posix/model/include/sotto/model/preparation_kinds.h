@@ -48,4 +48,8 @@ std::string PreparationConstants(const ModelInfo& model);
 // `class_names` of a model as a C++ array kClassNames; empty if classes have no names.
 std::string ClassNamesConstant(const ModelInfo& model);
 
+// The model's sotto::ModelDescription as a C++ constant kDescription, and the arrays that it names
+// beside kClassNames; empty if nothing describes samples.
+std::string DescriptionConstants(const ModelInfo& model);
+
 }  // namespace sotto::posix
