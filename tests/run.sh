@@ -117,7 +117,7 @@ install_and_fetch() {
   install_test_packages || return
   fetch_promtool || true
   fetch_sources trixie mbedtls=3.6 || true
-  ! ${all} || fetch_sources bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13 || true
+  ! ${all} || fetch_sources bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13 libcsv=3.0.3 || true
 }
 
 # build PRESET CMAKE_OPTION...

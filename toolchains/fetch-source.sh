@@ -14,7 +14,7 @@ own apt sources (Debian), and apt verifies the download. SUITE npm stands for th
 there. Needs no root and changes nothing outside DEST.
 
 For cross builds:         toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7
-For sotto-client on Arm:  toolchains/fetch-source.sh build/cache bookworm zlib=1.2.13
+For sotto-client on Arm:  toolchains/fetch-source.sh build/cache bookworm zlib=1.2.13 libcsv=3.0.3
 For tls_test_mbedtls3:    toolchains/fetch-source.sh build/cache trixie mbedtls=3.6
 For charts in pages:      toolchains/fetch-source.sh build/cache npm uplot=1.6.32
 END
@@ -80,7 +80,7 @@ fetch() {
   cd "${work}/${name}"
   private_apt_get source --download-only "$1" || fail "cannot download the source of $1"
   # apt has checked the files against the signed lists; dpkg-source need not.
-  dpkg-source --no-check -x ./"$1_$2"[.-]*.dsc source > /dev/null ||
+  dpkg-source --no-check -x ./"$1_$2"[.+-]*.dsc source > /dev/null ||
     fail "the suite offers no $1 $2: $(echo ./*.dsc)"
   mv source "${dest}/${name}"
 }

@@ -1,12 +1,15 @@
 // sotto-client for Arm Linux, under QEMU, in a fleet with this machine's own clients, against the
-// real server.
+// real server. The Arm clients have the samples as CSV, the others as IDX.
 #include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <ostream>
 
 #include <nlohmann/json.hpp>
 
 #include "e2e/live.h"
+#include "sotto/data/source.h"
 
 namespace sotto::live {
 namespace {
@@ -30,6 +33,36 @@ class ArmLinuxFleetTest : public testing::TestWithParam<Cpu> {};
 Arguments Concatenate(Arguments arguments, const Arguments& more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
+}
+
+// The site's samples as CSV: the digit, then each pixel as the float that IDX files give.
+std::string WriteCsv(const Site& site) {
+  const SharedDataset data = ReadDataset(
+      ParseDataSource(site.Path("data/train-images-idx3-ubyte") +
+                      ":format=idx,labels=" + site.Path("data/train-labels-idx1-ubyte")),
+      nullptr);
+  std::ofstream file(site.Path("data/train.csv"));
+  std::vector<float> pixels(data->input_size());
+  file << "digit";
+  for (size_t i = 0; i < pixels.size(); ++i) file << ",p" << i;
+  for (size_t sample = 0; sample < data->size(); ++sample) {
+    data->CopyFeatures(sample, {pixels.data(), pixels.size()});
+    file << '\n' << data->Label(sample);
+    for (const float pixel : pixels) file << fmt::format(",{}", pixel);
+  }
+  file << '\n';
+  return site.Path("data/train.csv") + ":label=digit,classes=0,1,2,3,4,5,6,7,8,9";
+}
+
+Process ArmClient(const Site& site, size_t device, uint16_t port, const std::string& csv,
+                  const Cpu& cpu, const Arguments& more) {
+  return site.Start(
+      cpu.emulator,
+      Concatenate({"-L", cpu.libraries, cpu.ClientPath(), "-v", "--server", Address(port), "--key",
+                   site.Path("keys/" + site.key(device).device_id + ".key"), "--data", csv,
+                   "--samples", fmt::format("{}:{}", Site::kSamples * device, Site::kSamples)},
+                  more),
+      std::filesystem::path(site.ClientLog(device)).filename());
 }
 
 std::string SimulatedModel(const Site& site, const Arguments& job) {
@@ -58,10 +91,10 @@ TEST_P(ArmLinuxFleetTest, AFleetWithArmDevicesReachesTheSimulatorsModel) {
   Site site(4, seeded);
   Server server =
       site.Serve(Concatenate(Concatenate(job, seeded), {"--json", site.Path("serve.json")}));
-  const Arguments arm_program = {cpu.emulator, "-L", cpu.libraries, cpu.ClientPath()};
+  const std::string csv = WriteCsv(site);
   std::vector<Process> clients;
   for (size_t i = 0; i < site.devices(); ++i) {
-    clients.push_back(i % 2 == 0 ? site.Client(i, server.port, seeded, arm_program)
+    clients.push_back(i % 2 == 0 ? ArmClient(site, i, server.port, csv, cpu, seeded)
                                  : site.Client(i, server.port, seeded));
   }
   ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);

@@ -98,7 +98,7 @@ while IFS= read -r line; do
   case "${line}" in
     'sudo apt-get update') ;;
     'sudo apt-get install '*) check_packages "${words[@]:3}" ;;
-    'toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13') ;;
+    'toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13 libcsv=3.0.3') ;;
     'cmake --preset aarch64' | 'cmake --build --preset aarch64 --target sotto_client') ;;
     'cmake --preset client') ${line} "${options[@]}" ;;
     'cmake --build --preset client '*) build_client ;;

@@ -61,7 +61,7 @@ check_commands() {
       '$ examples/quickstart/run.sh') ;;                             # e2e.quickstart
       '$ tests/run.sh') ;;                                           # runs this test
       '$ cmake --preset host' | '$ cmake --build --preset host') ;;  # tests/run.sh
-      '$ toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13') ;;  # tests/run.sh
+      '$ toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13 libcsv=3.0.3') ;;  # tests/run.sh
       '$ toolchains/fetch-source.sh build/cache npm uplot=1.6.32') ;;  # the quickstart
       '$ cmake --install build/host --prefix '*) ;;                  # policy.install
       '$ '*) complain "${page}: no test runs: ${line#'$ '}" ;;
