@@ -441,6 +441,15 @@ void ReplacePrivateFile(const std::string& path, const std::string& content) {
   Replace(path, content, kOwnerOnly);
 }
 
+void ReplacePassingFile(const std::string& path, const std::string& content) {
+  const std::string part = path + kPart;
+  unlink(part.c_str());
+  const File file(open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly));
+  if (!file.is_open()) FailErrno(path, "cannot create it", kCheckFolder);
+  WriteAll(file, path, content);
+  if (rename(part.c_str(), path.c_str()) != 0) FailErrno(path, "cannot replace it", kCheckFolder);
+}
+
 void RemoveLeftovers(const std::string& path) {
   namespace fs = std::filesystem;
   const fs::path target(path);

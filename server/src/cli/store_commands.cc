@@ -14,6 +14,7 @@
 #include "base/counted.h"
 #include "cli/commands.h"
 #include "cli/rows.h"
+#include "service/live_file.h"
 #include "sotto/posix/port.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
@@ -52,8 +53,9 @@ using Row = posix::Field<StoreOptions>;
 // What a store says of itself and of its last job.
 struct StoreState {
   std::optional<std::string> server;
+  Json live;  // ReadLive()
   int64_t devices = 0;
-  int64_t eligible = 0;
+  std::vector<std::string> eligible;  // names
   bool is_paused = false;
   std::optional<JobLedger> job;
 };
@@ -62,9 +64,10 @@ StoreState ReadStoreState(const std::string& where) {
   const std::unique_ptr<Store> store = OpenStore(where, StoreMode::kRead);
   StoreState state;
   state.server = store->Server();
+  state.live = ReadLive(where, state.server);
   for (const DeviceRecord& device : store->ListDevices()) {
     ++state.devices;
-    state.eligible += device.is_eligible() ? 1 : 0;
+    if (device.is_eligible()) state.eligible.push_back(device.id);
   }
   state.is_paused = store->IsPaused();
   std::vector<JobLedger> jobs = ReadLedger(*store);
@@ -152,7 +155,8 @@ std::string Describe(const StoreOptions& o, const StoreState& state) {
   std::string text = fmt::format("{}: the operator's view, not for publication\n", o.store);
   text += state.server ? fmt::format("  server     process {}\n", *state.server)
                        : "  server     none runs\n";
-  text += fmt::format("  devices    {}, {} eligible\n", state.devices, state.eligible);
+  text += fmt::format("  devices    {}, {} eligible\n", state.devices, state.eligible.size());
+  text += DescribeLive(state.live, state.eligible);
   if (state.is_paused) text += "  paused     no round opens until `sotto job resume`\n";
   return text +
          (state.job ? DescribeJob(*state.job, o.lists_turns) : "  job        none has begun\n");
@@ -163,7 +167,8 @@ Json ToJson(const StoreOptions& o, const StoreState& state) {
                {"audience", "operator"},
                {"server_process", state.server ? Json(*state.server) : Json(nullptr)},
                {"devices", state.devices},
-               {"eligible_devices", state.eligible},
+               {"eligible_devices", state.eligible.size()},
+               {"live", state.live},
                {"paused", state.is_paused},
                {"job", nullptr}};
   if (!state.job) return json;

@@ -61,6 +61,7 @@ ServeSession::ServeSession(const ServeRequest& request)
       inputs_(InputReader().Read(InputsOf(request))),
       leftovers_(BackupLeftovers(request.store)),
       store_(OpenToServe(request.store)),
+      live_(request.store, store_->Server().value_or("")),
       shared_(*store_),
       fleet_(shared_),
       devices_(fleet_.devices()),
@@ -110,18 +111,23 @@ ServerEvents ServeSession::Events() {
   events.on_outcome = [this](const RoundOutcome& outcome) { OnOutcome(outcome); };
   events.watch = [this] {
     monitor_.Write();
+    live_.Write();
     return fleet_.Watch();
   };
   events.alive = [this](uint64_t now_ms) {
     monitor_.Alive(server_, fleet_.devices()->eligible(), now_ms);
     if (const std::string warning = fleet_.TakeWarning(); !warning.empty()) Warn(warning);
+    live_.Alive(now_ms);
     if (page_) page_->Alive(now_ms);
   };
   events.on_phase = [this](const ServerPhase& phase) {
+    live_.OnPhase(phase);
     if (page_) page_->OnPhase(phase, fleet_.is_paused(), job_->gave_up());
   };
   events.on_device = [this](uint32_t device, bool is_connected) {
-    if (page_) page_->OnDevice((*fleet_.devices())[device].id, is_connected);
+    const std::string& id = (*fleet_.devices())[device].id;
+    live_.OnDevice(id, is_connected);
+    if (page_) page_->OnDevice(id, is_connected);
   };
   return events;
 }

@@ -18,6 +18,7 @@
 #include "net/server.h"
 #include "service/evaluation.h"
 #include "service/fleet.h"
+#include "service/live_file.h"
 #include "service/log.h"
 #include "service/monitor.h"
 #include "service/page.h"
@@ -58,6 +59,7 @@ class ServeSession {
   const InputDigests inputs_;
   const std::vector<std::string> leftovers_;  // of killed backups, beside the store
   const std::unique_ptr<Store> store_;
+  LiveFile live_;
   SharedLog shared_;
   ServedFleet fleet_;
   const SharedDevices devices_;  // at the start

@@ -144,7 +144,11 @@ void ReplaceTextFile(const std::string& path, const std::string& content);
 // The same; and the file then belongs to its owner alone, whoever could read the former one.
 void ReplacePrivateFile(const std::string& path, const std::string& content);
 
-// Throws where these two would: a program that writes a file at its end finds out at its start.
+// The same, for a file that one process alone writes, often, and that means nothing once the machine
+// is down: nothing waits for the disk. Until it is complete it is NAME.part.
+void ReplacePassingFile(const std::string& path, const std::string& content);
+
+// Throws where the first two would: a program that writes a file at its end finds out at its start.
 // Removes leftovers, too.
 void RequireReplaceable(const std::string& path);
 

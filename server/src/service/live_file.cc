@@ -1,0 +1,149 @@
+#include "service/live_file.h"
+
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fmt/format.h>
+#include <set>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.h"
+#include "sotto/posix/files.h"
+#include "views/progress.h"
+#include "views/turns_output.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr uint64_t kEveryMs = 1000;
+constexpr size_t kMostBytes = size_t{64} << 20;
+constexpr double kMs = 1e-3;  // seconds
+
+// By whatever name the store is called, as the file beside it that names its server.
+std::string LiveFileOf(const std::string& store) {
+  return std::filesystem::weakly_canonical(store).string() + "-live";
+}
+
+double Now() {
+  using namespace std::chrono;
+  return duration<double>(system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+const char* Name(ServerPhase::Kind kind) {
+  constexpr const char* kNames[] = {"open", "closed", "waiting", "finished"};
+  return kNames[static_cast<int>(kind)];
+}
+
+LiveFile::LiveFile(const std::string& store, std::string server)
+    : path_(LiveFileOf(store)), server_(std::move(server)) {
+  std::remove(path_.c_str());
+}
+
+LiveFile::~LiveFile() { std::remove(path_.c_str()); }
+
+void LiveFile::OnPhase(const ServerPhase& phase) {
+  phase_ = phase;
+  Touch();
+}
+
+void LiveFile::OnDevice(const std::string& id, bool is_connected) {
+  devices_[id] = is_connected;
+  Touch();
+}
+
+std::string LiveFile::Text() const {
+  const bool has_attempt =
+      phase_.kind == ServerPhase::Kind::kOpen || phase_.kind == ServerPhase::Kind::kClosed;
+  Json phase = {{"kind", Name(phase_.kind)}, {"reason", phase_.reason}};
+  if (has_attempt) {
+    phase.update({{"round", phase_.round + 1},
+                  {"attempt", phase_.attempt + 1},
+                  {"drawn", phase_.drawn},
+                  {"opened", static_cast<double>(phase_.opened_ms) * kMs},
+                  {"deadline", static_cast<double>(phase_.deadline_ms) * kMs}});
+  }
+  Json devices = Json::array();
+  size_t connected = 0;
+  for (const auto& [id, is_connected] : devices_) {
+    devices.push_back({{"id", id}, {"connected", is_connected}});
+    connected += is_connected ? 1 : 0;
+  }
+  return ForgivingJsonText({{"format", 1},
+                            {"server", server_},
+                            {"written", Now()},
+                            {"phase", phase},
+                            {"connected", connected},
+                            {"devices", devices}}) +
+         "\n";
+}
+
+void LiveFile::Alive(uint64_t now_ms) {
+  if (!is_due_ || now_ms < next_ms_) return;
+  is_due_ = false;
+  next_ms_ = now_ms + kEveryMs;
+  std::string text = Text();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  text_ = std::move(text);
+}
+
+void LiveFile::Write() {
+  std::string text;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    text.swap(text_);
+  }
+  if (text.empty()) return;
+  try {
+    posix::ReplacePassingFile(path_, text);
+  } catch (const std::exception&) {
+    std::remove(path_.c_str());  // no old news
+  }
+}
+
+Json ReadLive(const std::string& store, const std::optional<std::string>& server) {
+  if (!server) return nullptr;
+  try {
+    const std::optional<std::string> text = posix::ReadTextFile(LiveFileOf(store), kMostBytes);
+    const Json live = text ? TryParseJson(*text) : Json(nullptr);
+    if (live.is_object() && live.value("server", "") == *server) return live;
+  } catch (const std::exception&) {
+    // Another user's file, or one of another form: nothing is known.
+  }
+  return nullptr;
+}
+
+std::string DescribeLive(const Json& live, const std::vector<std::string>& eligible) {
+  if (!live.is_object()) return "";
+  const Json& phase = live.at("phase");
+  const std::string kind = phase.at("kind");
+  std::string now = phase.at("reason");
+  if (phase.contains("round")) {
+    const double left = phase.at("deadline").get<double>() - Now();
+    now = fmt::format("round {} attempt {}: {} drawn, {}", phase["round"].get<int64_t>(),
+                      phase["attempt"].get<int64_t>(), phase["drawn"].get<int64_t>(),
+                      kind == "open" && left > 0 ? TimeLeft(left) : "its result is being computed");
+  }
+  std::string text = fmt::format("  now        {}{}\n", kind, now.empty() ? "" : ": " + now);
+  std::map<std::string, std::vector<std::string>> states;
+  std::set<std::string> unseen(eligible.begin(), eligible.end());
+  for (const Json& device : live.at("devices")) {
+    const std::string id = device.at("id");
+    const char* otherwise = device.value("connected", false) ? "connected" : "gone";
+    states[device.value("state", otherwise)].push_back(id);
+    unseen.erase(id);
+  }
+  if (!unseen.empty()) states["not seen"].assign(unseen.begin(), unseen.end());
+  for (const auto& [state, names] : states) {
+    text += fmt::format("  {:<10} {}: {}\n", state, names.size(), FirstNames(names));
+  }
+  return text;
+}
+
+}  // namespace sotto::server
