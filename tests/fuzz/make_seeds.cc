@@ -135,12 +135,13 @@ constexpr uint8_t kBytes[32] = {1, 2, 3, 4, 5, 6, 7, 8};
 
 std::vector<Request> Requests() {
   static constexpr uint8_t kName[] = {'p', 'i', '-', '7'};
-  std::vector<Request> requests(4);
+  std::vector<Request> requests(5);
   requests[0].kind = Request::Kind::kHello;
   requests[0].device_id = kName;
   requests[0].model_digest = kBytes;
   requests[0].receipt = kBytes;
-  requests[0].abilities = {16, kFeatureMomentum};
+  requests[0].abilities = {16, kFeatureMomentum | kFeatureStays};
+  requests[0].differs = kBytes;
   requests[1].kind = Request::Kind::kGetModel;
   requests[1].offset = 4096;
   requests[2].kind = Request::Kind::kUpdateBegin;
@@ -153,13 +154,16 @@ std::vector<Request> Requests() {
   requests[3].offset = 20;
   requests[3].bytes = kBytes;
   requests[3].last = true;
+  requests[4].kind = Request::Kind::kGetDescription;
+  requests[4].offset = 4000;
   return requests;
 }
 
 std::vector<Reply> Replies() {
-  std::vector<Reply> replies(7);
+  std::vector<Reply> replies(8);
   replies[0].kind = Reply::Kind::kWait;
   replies[0].wait_ms = 1000;
+  replies[0].state = WaitState::kNoJob;
   replies[1].kind = Reply::Kind::kTrain;
   replies[1].task.quantizer_scale = 0.25F;
   replies[1].task.round = 7;
@@ -187,6 +191,9 @@ std::vector<Reply> Replies() {
   replies[6].kind = Reply::Kind::kError;
   replies[6].code = ErrorCode::kModelMismatch;
   replies[6].bytes = kBytes;
+  replies[7].kind = Reply::Kind::kDescriptionChunk;
+  replies[7].bytes = kBytes;
+  replies[7].size = 1000;
   return replies;
 }
 

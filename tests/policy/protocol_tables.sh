@@ -2,7 +2,7 @@
 # protocol_tables.sh SOURCE_DIR WORK_DIR
 # The tables of server/PROTOCOL.md and server/PEERS.md are those of the code: fields by number, name, type
 # and size of byte fields (sotto.proto, peer.proto and their .options), values of enumerations, error codes
-# (messages.h).
+# and states (messages.h).
 set -euo pipefail
 source_dir="$1" work="$2"
 mkdir -p "${work}"
@@ -43,11 +43,11 @@ code_tables() {
     kind == "enum" && $2 == "=" { print name, $3, $1 }' "${wire}/$1.options" "${wire}/$1.proto"
 }
 
-error_codes() {
+codes() {
   awk '
-    /^enum class ErrorCode/ { inside = 1; next }
-    /^};/ { inside = 0 }
-    inside && $2 == "=" { sub(",", "", $3); print "ErrorCode", $3, $1 }' \
+    /^enum class (ErrorCode|WaitState) / { inside = $3; next }
+    /^};/ { inside = "" }
+    inside != "" && $2 == "=" { sub(",", "", $3); print inside, $3, $1 }' \
     "${source_dir}/sdk/include/sotto/messages.h"
 }
 
@@ -62,5 +62,5 @@ compare() {
   diff -u "${work}/code" "${work}/page"
 }
 
-{ code_tables sotto sotto && error_codes; } | compare server/PROTOCOL.md 50
+{ code_tables sotto sotto && codes; } | compare server/PROTOCOL.md 50
 code_tables peer sotto.peer | compare server/PEERS.md 50

@@ -36,6 +36,9 @@ constexpr size_t kMaxReceiptSize = 64;
 // The most bytes of a model's name in a message.
 constexpr size_t kMaxModelNameSize = 64;
 
+// The most bytes of Request::differs. A device cuts it to what its frame has room for.
+constexpr size_t kMaxDifferenceSize = 160;
+
 // Why the server refuses. Values cross the wire: never renumber. The device acts on Reply::final
 // and Reply::wait_ms alone, so an unknown code does no harm.
 enum class ErrorCode : uint8_t {
@@ -53,6 +56,16 @@ enum class ErrorCode : uint8_t {
 // The name for logs, "kBusy" for example; "unknown error code" for a value outside the list.
 const char* ErrorCodeName(ErrorCode code);
 
+// What a device that is told to wait waits for. At any moment it is the same for all devices, so it
+// tells nobody who was drawn. Values cross the wire: never renumber; an unknown one is kUnknown.
+enum class WaitState : uint8_t {
+  kUnknown = 0,  // the server does not say
+  kRounds = 1,   // a job runs; the device may be drawn later
+  kNoJob = 2,    // no job runs, the last one is over
+  kPaused = 3,   // the job is paused
+  kDevices = 4,  // too few devices are connected or registered for a round
+};
+
 // Features of a device, as bits: what a task may ask of it. They cross the wire: never renumber. A
 // server ignores the bits that it does not know.
 constexpr uint32_t kFeatureMomentum = 1 << 0;  // trains with TrainingOptions::momentum above 0
@@ -66,6 +79,8 @@ constexpr uint32_t kFeatureClamping = 1 << 6;      // takes a TrainTask with Nee
 constexpr uint32_t kFeatureSalt = 1 << 7;          // encodes under the salt of Reply::salt
 constexpr uint32_t kFeatureReportTime = 1 << 8;    // keeps to Reply::report_ms
 constexpr uint32_t kFeatureOneLength = 1 << 9;     // takes a task with UpdateFormat::length
+// Stays when a job is over: a server tells it to wait (WaitState::kNoJob), not that it is done.
+constexpr uint32_t kFeatureStays = 1 << 10;
 
 // What a device can do. It is the same in every round, drawn or not. A server gives a task only to
 // devices that have what it needs, and tells all others to wait.
@@ -75,7 +90,14 @@ struct Abilities {
 };
 
 struct Request {
-  enum class Kind : uint8_t { kNone, kHello, kGetModel, kUpdateBegin, kUpdateChunk };
+  enum class Kind : uint8_t {
+    kNone,
+    kHello,
+    kGetModel,
+    kUpdateBegin,
+    kUpdateChunk,
+    kGetDescription
+  };
   Kind kind = Kind::kNone;
 
   // kHello. If the version is not kProtocolVersion, the other fields mean nothing.
@@ -88,9 +110,13 @@ struct Request {
   // For so long the device waits for the answer: a server without work may hold it until there is
   // some, kMostHoldMs at most. 0: it wants an answer at once.
   uint32_t hold_ms = 0;
+  // How the device's model differs from the job's, in words for people, after a kModelMismatch: at
+  // most kMaxDifferenceSize bytes that may hold anything. Empty: the device does not say.
+  ByteSpan differs;
 
   // kGetModel: byte offset into the parameters, a multiple of 4.
   // kUpdateChunk: byte offset of `bytes` in the encoded update.
+  // kGetDescription: byte offset into the description of the job's model.
   uint32_t offset = 0;
 
   // kUpdateBegin
@@ -110,10 +136,11 @@ struct Request {
 };
 
 struct Reply {
-  enum class Kind : uint8_t { kWait, kTrain, kDone, kModelChunk, kAck, kError };
+  enum class Kind : uint8_t { kWait, kTrain, kDone, kModelChunk, kAck, kError, kDescriptionChunk };
   Kind kind = Kind::kError;
 
   uint32_t wait_ms = 0;  // kWait: poll again after this; kError, not final: retry after this
+  WaitState state = WaitState::kUnknown;  // kWait: what the device waits for
 
   // kTrain: a round for which the device was drawn
   TrainTask task;
@@ -126,6 +153,7 @@ struct Reply {
 
   // kModelChunk: little-endian float32 parameters, a multiple of 4 bytes and not empty, from the
   // offset asked for.
+  // kDescriptionChunk: bytes of the description, from the offset asked for, at least 1.
   // kError, with kModelMismatch: the name of the job's model, for people, at most kMaxModelNameSize
   // bytes that may hold anything; empty: the server does not say. A view like all others: copy it
   // before the next message arrives in its buffer.
@@ -137,6 +165,8 @@ struct Reply {
   // kAck, to UpdateBegin: part of the round key (keys.h), the same whenever this update is
   // announced. A device without kFeatureSalt gets none.
   Salt salt;
+
+  uint32_t size = 0;  // kDescriptionChunk: bytes of the whole description
 
   // kError
   ErrorCode code = ErrorCode::kUnknown;

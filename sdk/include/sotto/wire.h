@@ -7,7 +7,8 @@
 // Decoding copies nothing: byte fields of a decoded message point into the frame, so they are valid
 // as long as the frame's memory. Any bytes may be decoded: bytes that are not a well-formed message
 // within its limits are kMalformed, and the message is then unchanged. Unknown fields are skipped.
-// Unknown values of an enumeration are refused, except that an unknown ErrorCode becomes kUnknown.
+// Unknown values of an enumeration are refused, except that an unknown ErrorCode or WaitState
+// becomes kUnknown.
 // No heap. The functions keep no state: safe in any thread.
 #pragma once
 

@@ -60,6 +60,7 @@ class Unpacking {
     ours = wire;
   }
   void operator()(const uint32_t& wire, ErrorCode& ours) { ours = KnownErrorCode(wire); }
+  void operator()(const uint32_t& wire, WaitState& ours) { ours = KnownWaitState(wire); }
   void operator()(const sotto_bytes_t& wire, ByteSpan& ours) { ours = View(wire); }
   void operator()(const sotto_bytes_t& wire, Salt& ours) {
     ours.is_there = wire.size != 0;

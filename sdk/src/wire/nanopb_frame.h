@@ -18,6 +18,9 @@ inline ByteSpan View(const sotto_bytes_t& bytes) { return {bytes.data, bytes.siz
 // The code, kUnknown for one of a later program.
 ErrorCode KnownErrorCode(uint32_t code);
 
+// The state, kUnknown for one of a later program.
+WaitState KnownWaitState(uint32_t state);
+
 // Writes a generated message as a frame. Parameters and statuses as EncodeRequest() in wire.h.
 Status EncodeFrame(const pb_msgdesc_t* type, const void* message, uint32_t max_frame,
                    MutableByteSpan out, size_t* size);

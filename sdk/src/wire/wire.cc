@@ -22,6 +22,7 @@ static_assert(sotto_GradientClipOf_GRADIENT_CLIP_OF_SAMPLE ==
               static_cast<int>(GradientClipOf::kSample));
 
 constexpr uint8_t kLastErrorCode = static_cast<uint8_t>(ErrorCode::kBusy);
+constexpr uint8_t kLastWaitState = static_cast<uint8_t>(WaitState::kDevices);
 
 // Whether this program knows the values of all enums.
 bool IsKnown(const TrainingOptions& t) {
@@ -37,7 +38,10 @@ bool IsWithinLimits(const Request& r) {
     case Request::Kind::kHello:
       return r.version != kProtocolVersion ||
              (IsValidDeviceId(r.device_id) && r.model_digest.size() == kSha256Size &&
-              IsMaxFrame(r.max_frame) && r.receipt.size() <= kMaxReceiptSize);
+              IsMaxFrame(r.max_frame) && r.receipt.size() <= kMaxReceiptSize &&
+              r.differs.size() <= kMaxDifferenceSize);
+    case Request::Kind::kGetDescription:
+      return true;
     case Request::Kind::kGetModel:
       return r.offset % 4 == 0;
     case Request::Kind::kUpdateBegin:
@@ -63,7 +67,10 @@ bool IsWithinLimits(const Reply& r) {
       return !r.bytes.empty() && r.bytes.size() % 4 == 0;
     case Reply::Kind::kError:
       return static_cast<uint8_t>(r.code) <= kLastErrorCode && r.bytes.size() <= kMaxModelNameSize;
+    case Reply::Kind::kDescriptionChunk:
+      return !r.bytes.empty() && r.bytes.size() <= r.size;
     case Reply::Kind::kWait:
+      return static_cast<uint8_t>(r.state) <= kLastWaitState;
     case Reply::Kind::kDone:
     case Reply::Kind::kAck:
       return true;
@@ -87,6 +94,7 @@ bool RequestFields(Way& way, Wire& wire, Ours& r) {
     way(m.hello.largest_batch, r.abilities.largest_batch);
     way(m.hello.features, r.abilities.features);
     way(m.hello.hold_ms, r.hold_ms);
+    way(m.hello.differs, r.differs);
   } else if (way.Is(wire, sotto_Request_get_model_tag, r, Kind::kGetModel)) {
     way(m.get_model.offset, r.offset);
   } else if (way.Is(wire, sotto_Request_update_begin_tag, r, Kind::kUpdateBegin)) {
@@ -102,6 +110,8 @@ bool RequestFields(Way& way, Wire& wire, Ours& r) {
     way(m.update_chunk.offset, r.offset);
     way(m.update_chunk.bytes, r.bytes);
     way(m.update_chunk.last, r.last);
+  } else if (way.Is(wire, sotto_Request_get_description_tag, r, Kind::kGetDescription)) {
+    way(m.get_description.offset, r.offset);
   } else {
     return false;
   }
@@ -144,6 +154,7 @@ bool ReplyFields(Way& way, Wire& wire, Ours& r) {
   auto& m = wire.message;
   if (way.Is(wire, sotto_Reply_wait_tag, r, Kind::kWait)) {
     way(m.wait.wait_ms, r.wait_ms);
+    way(m.wait.state, r.state);
   } else if (way.Is(wire, sotto_Reply_train_tag, r, Kind::kTrain)) {
     TrainFields(way, m.train, r.task);
     way(m.train.max_frame, r.max_frame);
@@ -160,6 +171,9 @@ bool ReplyFields(Way& way, Wire& wire, Ours& r) {
     way(m.error.final, r.final);
     way(m.error.retry_after_ms, r.wait_ms);
     way(m.error.model, r.bytes);
+  } else if (way.Is(wire, sotto_Reply_description_chunk_tag, r, Kind::kDescriptionChunk)) {
+    way(m.description_chunk.bytes, r.bytes);
+    way(m.description_chunk.size, r.size);
   } else {
     return way.Is(wire, sotto_Reply_done_tag, r, Kind::kDone);
   }
@@ -170,6 +184,10 @@ bool ReplyFields(Way& way, Wire& wire, Ours& r) {
 
 ErrorCode KnownErrorCode(uint32_t code) {
   return code <= kLastErrorCode ? static_cast<ErrorCode>(code) : ErrorCode::kUnknown;
+}
+
+WaitState KnownWaitState(uint32_t state) {
+  return state <= kLastWaitState ? static_cast<WaitState>(state) : WaitState::kUnknown;
 }
 
 const char* ErrorCodeName(ErrorCode code) {

@@ -25,7 +25,7 @@ void Connection::OnFrame(ByteSpan body) {
 void Connection::Respond(const Reply& reply, uint64_t now_ms) {
   if (state() != State::kAnswering) return;
   Reply fitting = reply;
-  if (reply.kind == Reply::Kind::kModelChunk) {
+  if (reply.kind == Reply::Kind::kModelChunk || reply.kind == Reply::Kind::kDescriptionChunk) {
     fitting.bytes = reply.bytes.first(
         std::min(reply.bytes.size(), static_cast<size_t>(MaxChunkBytes(max_frame_))));
   }

@@ -164,6 +164,11 @@ class Attempt {
 std::optional<Reply> RefuseHello(const Request& hello, const ModelInfo& model, ByteSpan digest);
 
 // The answer to a request while no attempt is open.
-Reply AnswerBetweenAttempts(const Request& request, const JobConfig& config);
+//   state  for a Hello
+Reply AnswerBetweenAttempts(const Request& request, const JobConfig& config, WaitState state);
+
+// The answer to kGetDescription, at any time: bytes of config.description, kMalformed for an offset
+// behind its end, or kBusy if there is none.
+Reply AnswerDescription(const Request& request, const JobConfig& config);
 
 }  // namespace sotto::server

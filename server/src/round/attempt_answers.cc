@@ -12,7 +12,7 @@
 namespace sotto::server {
 namespace {
 
-// The largest part of the model in one reply, bytes.
+// The largest part of the model, or of its description, in one reply, bytes.
 constexpr size_t kModelChunkSize = 16384;
 
 constexpr privacy::TrustMode kTrusted = privacy::TrustMode::kTrustedServer;
@@ -38,9 +38,10 @@ constexpr MemberRule kMemberStates[] = {
 
 const MemberRule& RuleOf(MemberState state) { return kMemberStates[static_cast<int>(state)]; }
 
-Reply Wait(const JobConfig& config) {
+Reply Wait(const JobConfig& config, WaitState state = WaitState::kRounds) {
   Reply reply;
   reply.kind = Reply::Kind::kWait;
+  reply.state = state;
   reply.wait_ms = config.process.poll_interval_ms;
   return reply;
 }
@@ -85,16 +86,30 @@ std::optional<Reply> RefuseHello(const Request& hello, const ModelInfo& model, B
   return mismatch;
 }
 
-Reply AnswerBetweenAttempts(const Request& request, const JobConfig& config) {
-  if (request.kind == Request::Kind::kHello) return Wait(config);
+Reply AnswerBetweenAttempts(const Request& request, const JobConfig& config, WaitState state) {
+  if (request.kind == Request::Kind::kHello) return Wait(config, state);
   return FinalError(request.kind == Request::Kind::kNone ? ErrorCode::kMalformed
                                                          : ErrorCode::kNotSelected);
+}
+
+Reply AnswerDescription(const Request& request, const JobConfig& config) {
+  if (config.description == nullptr) return Busy(config);
+  const ByteSpan whole(config.description->data(), config.description->size());
+  if (request.offset >= whole.size()) return FinalError(ErrorCode::kMalformed);
+  Reply reply;
+  reply.kind = Reply::Kind::kDescriptionChunk;
+  reply.bytes =
+      whole.subspan(request.offset, std::min(kModelChunkSize, whole.size() - request.offset));
+  reply.size = static_cast<uint32_t>(whole.size());
+  return reply;
 }
 
 Reply Attempt::Answer(uint32_t device, const Request& request) {
   std::unique_lock<std::mutex> lock(mutex_);
   const bool joined_later = device >= is_heard_.size();
-  if (!open_ || joined_later) return AnswerBetweenAttempts(request, config_);
+  if (!open_ || joined_later) {
+    return AnswerBetweenAttempts(request, config_, WaitState::kRounds);
+  }
   Hear(device, request);
   switch (request.kind) {
     case Request::Kind::kHello:
@@ -105,6 +120,8 @@ Reply Attempt::Answer(uint32_t device, const Request& request) {
       return OnUpdateBegin(device, request);
     case Request::Kind::kUpdateChunk:
       return OnUpdateChunk(device, request, lock);
+    case Request::Kind::kGetDescription:
+      return AnswerDescription(request, config_);
     case Request::Kind::kNone:
       break;
   }

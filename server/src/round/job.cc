@@ -85,6 +85,7 @@ void Job::Finish(const std::string& reason, Halt kind) {
   const std::lock_guard<std::mutex> lock(mutex_);
   gave_up_ = kind == Halt::kGaveUp;
   phase_ = Phase::kFinished;
+  wait_state_ = WaitState::kNoJob;
   finish_reason_ = reason;
   current_.reset();
 }
@@ -161,6 +162,7 @@ void Job::StartAttempt() {
       log_.HaltJob({Halt::kWaiting, waiting_for_});
       const std::lock_guard<std::mutex> lock(mutex_);
       phase_ = Phase::kIdle;
+      wait_state_ = paused_ ? WaitState::kPaused : WaitState::kDevices;
       current_.reset();
       return;
     }
@@ -201,6 +203,7 @@ void Job::StartAttempt() {
   if (next_devices_ != nullptr) attempt->SetDevices(next_devices_);  // since the draw
   current_ = std::move(attempt);
   phase_ = Phase::kOpen;
+  wait_state_ = WaitState::kRounds;
 }
 
 TrainTask Job::MakeTask() const {
@@ -296,7 +299,9 @@ Reply Job::Answer(uint32_t device, const Request& request) {
     if (const auto refusal = RefuseHello(request, *config_.model, model_digest_)) return *refusal;
     log_.CheckReceipt(request.receipt, NumberIn(device));
   }
+  if (request.kind == Request::Kind::kGetDescription) return AnswerDescription(request, config_);
   std::shared_ptr<Attempt> attempt;
+  WaitState state = WaitState::kRounds;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (is_hello && turns_ && !IsLacking(needs_, request.abilities)) {
@@ -305,15 +310,17 @@ Reply Job::Answer(uint32_t device, const Request& request) {
       }
       last_heard_[device] = std::chrono::steady_clock::now();
     }
-    if (suspended_) return AnswerBetweenAttempts(request, config_);
+    if (suspended_) return AnswerBetweenAttempts(request, config_, state);
     attempt = current_;
-    if (is_hello && phase_ == Phase::kFinished && !gave_up_) {
+    state = wait_state_;
+    const bool stays = (request.abilities.features & kFeatureStays) != 0;
+    if (is_hello && phase_ == Phase::kFinished && !gave_up_ && !stays) {
       Reply done;
       done.kind = Reply::Kind::kDone;
       return done;
     }
   }
-  if (attempt == nullptr) return AnswerBetweenAttempts(request, config_);
+  if (attempt == nullptr) return AnswerBetweenAttempts(request, config_, state);
   Reply reply = attempt->Answer(device, request);
   if (reply.kind == Reply::Kind::kTrain) {
     reply.receipt = log_.ReceiptOf(reply.task.round, reply.task.attempt, NumberIn(device));

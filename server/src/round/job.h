@@ -107,7 +107,9 @@ class Job {
   void Suspend();
   void Proceed();
 
-  // The answer to a device's request. `device` is the registry's index of an authenticated device.
+  // The answer to a device's request. A device that stays (kFeatureStays) is told to wait when the
+  // job is over, any other that it is done. `device` is the registry's index of an authenticated
+  // device.
   // The reply's bytes stay valid until the next OpenRound(). Throws StaleLog if the device's
   // receipt shows that the log is an older copy: the program must then stop.
   Reply Answer(uint32_t device, const Request& request);
@@ -206,9 +208,10 @@ class Job {
   const TrainTask needs_;          // a task, for what it needs of devices
   std::optional<TurnBook> turns_;  // of kPasses
 
-  mutable std::mutex mutex_;                                       // guards the next nine members
+  mutable std::mutex mutex_;                                       // guards the next ten members
   std::vector<std::chrono::steady_clock::time_point> last_heard_;  // of kPasses, by registry index
   Phase phase_ = Phase::kIdle;
+  WaitState wait_state_ = WaitState::kRounds;  // what a device waits for that has no work
   std::string finish_reason_;
   bool gave_up_ = false;
   std::shared_ptr<Attempt> current_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -65,6 +66,10 @@ struct JobConfig {
 
   // [model->parameters] of the model with which a new job begins; empty: initial_weights.h.
   std::vector<float> initial_parameters;
+
+  // The model as bytes that need no other file, for devices that ask for it
+  // (Request::Kind::kGetDescription). Null: they get none.
+  std::shared_ptr<const std::vector<uint8_t>> description;
 
   // How updates are protected and encoded. Code that depends on it asks its traits. Never null.
   const CodecInfo* codec = &Codecs()[0];

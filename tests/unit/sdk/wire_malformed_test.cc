@@ -74,7 +74,7 @@ TEST(Wire, RequestsThatNoHonestDeviceSendsAreMalformed) {
   const std::vector<std::vector<uint8_t>> bodies = {
       {},
       FromHex("00"),
-      FromHex("2a00"),                                     // a message of a later version
+      FromHex("3200"),                                     // a message of a later version
       Wrapped(1, {}),                                      // version 0 names nobody's protocol ...
       Wrapped(2, FromHex("0802")),                         // offset 2
       Wrapped(2, FromHex("08808080801f")),                 // an offset above 32 bits

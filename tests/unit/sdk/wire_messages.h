@@ -51,6 +51,14 @@ inline Request HelloAtItsLimits() {
   return r;
 }
 
+// As much as a Hello may say of a difference: with a name and a receipt of full length it exceeds
+// the smallest frame.
+inline Request HelloThatDiffers() {
+  Request r = HelloAtItsLimits();
+  r.differs = View(kChunk).first(kMaxDifferenceSize);
+  return r;
+}
+
 inline Request UpdateBeginAtItsLimits() {
   Request r = Make(Request::Kind::kUpdateBegin);
   r.round = r.attempt = kMax32;
@@ -106,18 +114,16 @@ inline std::vector<Request> Requests(uint32_t max_frame) {
   smallest_name.max_frame = kMinMaxFrame;
   smallest_name.receipt = {};
   smallest_name.abilities = {};
-  return {HelloAtItsLimits(),
-          smallest_name,
-          other_version,
-          get_model,
-          UpdateBeginAtItsLimits(),
-          ChunkOf(max_frame),
-          {}};
+  Request get_description = Make(Request::Kind::kGetDescription);
+  get_description.offset = kMax32;
+  return {HelloAtItsLimits(),       smallest_name,      other_version,   get_model,
+          UpdateBeginAtItsLimits(), ChunkOf(max_frame), get_description, {}};
 }
 
 inline std::vector<Reply> Replies(uint32_t max_frame) {
   Reply wait = Make(Reply::Kind::kWait);
   wait.wait_ms = kMax32;
+  wait.state = WaitState::kDevices;
   Reply chunk = Make(Reply::Kind::kModelChunk);
   chunk.bytes = View(kChunk).first(MaxChunkBytes(max_frame));
   Reply ack = Make(Reply::Kind::kAck);
@@ -133,8 +139,11 @@ inline std::vector<Reply> Replies(uint32_t max_frame) {
   Reply mismatch = Make(Reply::Kind::kError);
   mismatch.code = ErrorCode::kModelMismatch;
   mismatch.bytes = View(kChunk).first(kMaxModelNameSize);
-  return {wait,    TrainAtItsLimits(), Make(Reply::Kind::kDone), chunk, ack, salted_ack, error,
-          mismatch};
+  Reply description = Make(Reply::Kind::kDescriptionChunk);
+  description.bytes = View(kChunk).first(MaxChunkBytes(max_frame));
+  description.size = kMax32;
+  return {wait,     TrainAtItsLimits(), Make(Reply::Kind::kDone), chunk, ack, salted_ack, error,
+          mismatch, description};
 }
 
 inline bool Equal(ByteSpan a, ByteSpan b) {
@@ -160,6 +169,7 @@ inline void ExpectEqual(const Request& a, const Request& b) {
   EXPECT_EQ(a.abilities.largest_batch, b.abilities.largest_batch);
   EXPECT_EQ(a.abilities.features, b.abilities.features);
   EXPECT_EQ(a.hold_ms, b.hold_ms);
+  EXPECT_TRUE(Equal(a.differs, b.differs));
   const bool means_more = a.version == kProtocolVersion;
   EXPECT_EQ(means_more ? a.max_frame : 0, means_more ? b.max_frame : 0);
 }
@@ -194,6 +204,8 @@ inline void ExpectEqual(const TrainTask& a, const TrainTask& b) {
 inline void ExpectEqual(const Reply& a, const Reply& b) {
   EXPECT_EQ(a.kind, b.kind);
   EXPECT_EQ(a.wait_ms, b.wait_ms);
+  EXPECT_EQ(a.state, b.state);
+  EXPECT_EQ(a.size, b.size);
   ExpectEqual(a.task, b.task);
   EXPECT_EQ(a.max_frame, b.max_frame);
   EXPECT_EQ(a.report_ms, b.report_ms);

@@ -31,6 +31,23 @@ TEST(Wire, EveryErrorCodeReturnsAndHasAName) {
   EXPECT_STREQ(ErrorCodeName(static_cast<ErrorCode>(200)), "unknown error code");
 }
 
+TEST(Wire, EveryStateOfAWaitReturnsAndALaterOneIsUnknown) {
+  Reply wait = Make(Reply::Kind::kWait);
+  for (uint8_t state = 0; state <= static_cast<uint8_t>(WaitState::kDevices); ++state) {
+    wait.state = static_cast<WaitState>(state);
+    ExpectRoundTrip(wait, kMinMaxFrame);
+  }
+  std::vector<uint8_t> body = BodyOf(Frame(wait));
+  ASSERT_EQ(body.back(), static_cast<uint8_t>(WaitState::kDevices));
+  body.back() = 100;
+  ASSERT_EQ(DecodeReply(View(body), &wait), Status::kOk);
+  EXPECT_EQ(wait.state, WaitState::kUnknown);
+}
+
+TEST(Wire, ADifferenceReturnsInAnUsualFrame) {
+  ExpectRoundTrip(HelloThatDiffers(), kDefaultMaxFrame);
+}
+
 TEST(Wire, PrivateNoiseReturnsAtItsLimits) {
   for (const uint32_t noise : {0u, 1u, kMaxPrivateNoiseQ20}) {
     Reply train = TrainAtItsLimits();
@@ -111,6 +128,9 @@ TEST(Wire, FieldsBeyondTheirLimitsAreNotSent) {
   const std::vector<uint8_t> too_long_receipt(kMaxReceiptSize + 1);
   bad.push_back(HelloAtItsLimits());
   bad.back().receipt = View(too_long_receipt);
+  const std::vector<uint8_t> too_long_difference(kMaxDifferenceSize + 1);
+  bad.push_back(HelloAtItsLimits());
+  bad.back().differs = View(too_long_difference);
   for (const Request& request : bad) ExpectRefusedByTheEncoder(request);
 }
 
@@ -133,6 +153,11 @@ TEST(Wire, RepliesBeyondTheirLimitsAreNotSent) {
   const std::vector<uint8_t> too_long_receipt(kMaxReceiptSize + 1);
   bad.push_back(TrainAtItsLimits());
   bad.back().receipt = View(too_long_receipt);
+  bad.push_back(Make(Reply::Kind::kWait));
+  bad.back().state = static_cast<WaitState>(5);
+  bad.insert(bad.end(), 2, Make(Reply::Kind::kDescriptionChunk));
+  bad.back().bytes = View(kChunk).first(6);
+  bad.back().size = 5;
   for (const Reply& reply : bad) ExpectRefusedByTheEncoder(reply);
 }
 

@@ -38,6 +38,55 @@ TEST(Job, ReleasesAllRoundsOfThePlanAndFinishes) {
   EXPECT_LT(small.store.releases[0].spent.epsilon(), small.store.releases[2].spent.epsilon());
 }
 
+TEST(Job, ADeviceThatStaysIsToldWhatItWaitsForAndNeverThatItIsDone) {
+  SmallJob small;
+  Request hello = Hello(small.job);
+  hello.abilities.features |= kFeatureStays;
+  const auto state = [&] {
+    const Reply reply = small.job.Answer(0, hello);
+    return reply.kind == Reply::Kind::kWait ? reply.state : WaitState::kUnknown;
+  };
+  EXPECT_EQ(state(), WaitState::kRounds);
+  small.job.SetPaused(true);
+  ASSERT_FALSE(small.job.OpenRound());
+  EXPECT_EQ(state(), WaitState::kPaused);
+  small.job.SetPaused(false);
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(small.job.OpenRound());
+    small.ReportAll();
+    EXPECT_EQ(state(), WaitState::kRounds);
+    EXPECT_TRUE(small.job.CloseRound().released);
+  }
+  EXPECT_FALSE(small.job.OpenRound());
+  EXPECT_EQ(state(), WaitState::kNoJob);
+}
+
+TEST(Job, ItsModelsDescriptionIsGivenInPartsWhateverTheRoundDoes) {
+  const auto get = [](uint32_t offset) {
+    Request request;
+    request.kind = Request::Kind::kGetDescription;
+    request.offset = offset;
+    return request;
+  };
+  SmallJob without;
+  EXPECT_EQ(without.job.Answer(0, get(0)).code, ErrorCode::kBusy);
+  JobConfig config = SmallConfig();
+  config.description = std::make_shared<const std::vector<uint8_t>>(20000, uint8_t{7});
+  SmallJob small(config);
+  for (const bool is_open : {false, true}) {
+    ASSERT_EQ(is_open && small.job.OpenRound(), is_open);
+    size_t got = 0;
+    for (int part = 0; part < 2; ++part) {
+      const Reply reply = small.job.Answer(0, get(static_cast<uint32_t>(got)));
+      ASSERT_EQ(reply.kind, Reply::Kind::kDescriptionChunk);
+      EXPECT_EQ(reply.size, 20000u);
+      got += reply.bytes.size();
+    }
+    EXPECT_EQ(got, 20000u);
+    EXPECT_EQ(small.job.Answer(0, get(20000)).code, ErrorCode::kMalformed);
+  }
+}
+
 // Divergence is read from the released sum. The round is charged whatever the job does with the
 // sum.
 TEST(Job, ASumTooLargeForTheModelIsReleasedAndChargedAndEndsTheJob) {
