@@ -346,7 +346,21 @@ void AddPlans(Corpus& corpus) {
   }
 }
 
-// Nets with all kinds of keys.
+// A bundle of the text, with files of so many numbers.
+Bytes Bundle(const std::string& text, const std::vector<uint32_t>& files) {
+  const auto little = [](size_t x) {
+    return U16(static_cast<uint32_t>(x) & 0xffff) + U16(static_cast<uint32_t>(x) >> 16);
+  };
+  Bytes bundle = Text("sotto-model 1\n") + Bytes(2) + little(text.size()) + little(files.size());
+  size_t numbers = 0;
+  for (const uint32_t count : files) {
+    bundle = bundle + little(count);
+    numbers += count;
+  }
+  return bundle + Text(text) + Bytes(4 * numbers, 1);
+}
+
+// Nets with all kinds of keys, as texts and as bundles.
 void AddModels(Corpus& corpus) {
   for (const std::string& text :
        {std::string("name = \"a\"\ninput = [8, 8, 2]\n[[layer]]\nkind = \"conv2d\"\noutputs = 4\n"
@@ -366,7 +380,13 @@ void AddModels(Corpus& corpus) {
                     "[[layer]]\nkind = \"local-response-norm\"\nsize = 3\n[[layer]]\n"
                     "kind = \"tanh\"\n[[layer]]\nkind = \"dense\"\noutputs = 18\n")}) {
     corpus.Add(Text(text));
+    corpus.Add(Bundle(text, {}));
   }
+  corpus.Add(
+      Bundle("name = \"d\"\ninput = [3]\nfrozen = 1\nfrozen-weights = \"numbers-1.f32\"\n"
+             "[[prepare]]\nkind = \"rescale\"\nfactor = \"numbers-2.f32\"\n[[layer]]\n"
+             "kind = \"dense\"\noutputs = 2\n[[layer]]\nkind = \"dense\"\noutputs = 2\n",
+             {8, 3}));
 }
 
 }  // namespace

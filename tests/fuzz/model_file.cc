@@ -1,15 +1,15 @@
-// Fuzzes the reader of model files. Any text is either a model that keeps its limits, and whose
-// small nets predict without touching what is not theirs, or it is refused with file and line.
+// Fuzzes the readers of model files and of models as bytes, which devices get from a server. Any
+// input is either a model that keeps its limits, that has one bundle, and whose small nets predict
+// without touching what is not theirs, or it is refused: of a file with its line.
 //
-// Input: the file's text.
-#include "sotto/model/model_file.h"
-
+// Input: the file's text, or a bundle.
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "fuzz/input.h"
 #include "sotto/model/layer_kinds.h"
+#include "sotto/model/model_bundle.h"
 #include "sotto/model/model_text.h"
 
 namespace sotto::fuzz {
@@ -45,6 +45,16 @@ void Predict(const ModelInfo& model) {
                 {memory.data(), memory.size()}, {outputs.data(), outputs.size()});
 }
 
+void CheckModel(const ModelInfo& model) {
+  CheckPlan(model);
+  Require(!posix::CppText(model).empty(), "each model is a C++ type");
+  const std::vector<uint8_t> bundle = posix::BundleOf(model);
+  const posix::SharedModel again = posix::ParseBundle({bundle.data(), bundle.size()});
+  Require(posix::NetText(*again) == posix::NetText(model), "bundles keep a model");
+  Require(posix::BundleOf(*again) == bundle, "a model has one bundle");
+  Predict(model);
+}
+
 }  // namespace
 }  // namespace sotto::fuzz
 
@@ -53,12 +63,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     const posix::SharedModel model =
         posix::ParseModel("fuzz.toml", std::string(reinterpret_cast<const char*>(data), size));
-    fuzz::CheckPlan(*model);
-    fuzz::Require(!posix::CppText(*model).empty(), "each model is a C++ type");
-    fuzz::Predict(*model);
+    fuzz::CheckModel(*model);
   } catch (const std::invalid_argument& error) {
     fuzz::Require(std::string(error.what()).find("fuzz.toml:") == 0,
                   "a refusal names the file and the line");
+  }
+  try {
+    fuzz::CheckModel(*posix::ParseBundle({data, size}));
+  } catch (const std::invalid_argument& error) {
+    fuzz::Require(std::string(error.what()).find("description:") == 0, "a refusal has a subject");
   }
   return 0;
 }

@@ -148,8 +148,9 @@ bool Is(const LayerPlan& layer) {
 }
 template <LayerKind kind>
 bool IsOverSequence(const LayerPlan& layer) {
-  return layer.info.kind == kind && layer.info.input.height == 1 &&
-         layer.info.window.rows.extent == 1;
+  const nn::Axis& rows = layer.info.window.rows;
+  return layer.info.kind == kind && layer.info.input.height == 1 && rows.extent == 1 &&
+         rows.stride == 1 && rows.padding == 0;
 }
 
 bool IsGlobalAverage(const LayerPlan& layer) {
@@ -158,6 +159,19 @@ bool IsGlobalAverage(const LayerPlan& layer) {
   return Is<LayerKind::kAveragePool2d>(layer) && window.rows.extent == input.height &&
          window.columns.extent == input.width && window.rows.stride == 1 &&
          window.columns.stride == 1 && window.rows.padding == 0 && window.columns.padding == 0;
+}
+
+uint32_t ChannelsOf(const LayerPlan& layer) { return layer.info.output.channels; }
+uint32_t WindowSizeOf(const LayerPlan& layer) { return layer.info.window.columns.extent; }
+uint32_t StrideOf(const LayerPlan& layer) { return layer.info.window.columns.stride; }
+uint32_t PaddingOf(const LayerPlan& layer) { return layer.info.window.columns.padding; }
+uint32_t InfoSizeOf(const LayerPlan& layer) { return layer.info.size; }
+uint32_t MultiplierOf(const LayerPlan& layer) {
+  return layer.info.output.channels / layer.info.input.channels;
+}
+uint32_t LstmOutputOf(const LayerPlan& layer) {
+  return static_cast<uint32_t>(layer.info.output.width == 1 ? nn::LstmOutput::kLast
+                                                            : nn::LstmOutput::kSequence);
 }
 
 // "1, 2", without arguments at the end that equal their defaults.
@@ -182,18 +196,17 @@ std::string OfPool(const LayerPlan& layer) {
 
 std::string OfDepthwise(const LayerPlan& layer) {
   const nn::Axis& side = layer.info.window.columns;
-  const uint32_t multiplier = layer.info.output.channels / layer.info.input.channels;
-  return Arguments({side.extent, side.stride, side.padding, multiplier}, {1, 0, 1});
+  return Arguments({side.extent, side.stride, side.padding, MultiplierOf(layer)}, {1, 0, 1});
 }
 
 // Of a single step, the sequence and the last step are the same.
 std::string OfLstm(const LayerPlan& layer) {
-  const bool is_last = layer.info.output.width == 1;
+  const bool is_last = LstmOutputOf(layer) == static_cast<uint32_t>(nn::LstmOutput::kLast);
   return fmt::format("{}, sotto::nn::LstmOutput::{}", layer.info.output.channels,
                      is_last ? "kLast" : "kSequence");
 }
 
-std::string SizeOf(const LayerPlan& layer) { return std::to_string(layer.info.size); }
+std::string SizeOf(const LayerPlan& layer) { return std::to_string(InfoSizeOf(layer)); }
 
 // Each output is a sum of fan_in products.
 uint64_t OfRows(const LayerPlan& layer) {
@@ -207,16 +220,17 @@ uint64_t OfSteps(const LayerPlan& layer) {
 LayerPlan AsItIs(LayerPlan layer) { return layer; }
 
 const std::vector<LayerKey> kNoKeys;
-const LayerKey kOutputs = {"outputs"};
-const LayerKey kKernel = {"kernel"};
-const LayerKey kSize = {"size"};
-const LayerKey kStride = {"stride", "1"};
-const LayerKey kPoolStride = {"stride", "the size"};
-const LayerKey kPadding = {"padding", "0", 0};
+const LayerKey kOutputs = {"outputs", ChannelsOf};
+const LayerKey kKernel = {"kernel", WindowSizeOf};
+const LayerKey kPoolSize = {"size", WindowSizeOf};
+const LayerKey kStride = {"stride", StrideOf, "1"};
+const LayerKey kPoolStride = {"stride", StrideOf, "the size"};
+const LayerKey kPadding = {"padding", PaddingOf, "0", 0};
 
 std::vector<LayerKindRow> Convolutions() {
   const std::vector<LayerKey> keys = {kOutputs, kKernel, kStride, kPadding};
-  const std::vector<LayerKey> depthwise_keys = {kKernel, kStride, kPadding, {"multiplier", "1"}};
+  const std::vector<LayerKey> depthwise_keys = {
+      kKernel, kStride, kPadding, {"multiplier", MultiplierOf, "1"}};
   return {
       {"conv1d", "convolution over a sequence", "Conv1d", keys, Convolution<true>,
        IsOverSequence<LayerKind::kConv2d>, OfConvolution, OfRows, nn::internal::FixedConv2d},
@@ -232,7 +246,7 @@ std::vector<LayerKindRow> Pools() {
   constexpr auto kAverage = nn::internal::AveragePool2dPlan;
   constexpr auto kFixedMax = nn::internal::FixedMaxPool2d;
   constexpr auto kFixedAverage = nn::internal::FixedAveragePool2d;
-  const std::vector<LayerKey> keys = {kSize, kPoolStride, kPadding};
+  const std::vector<LayerKey> keys = {kPoolSize, kPoolStride, kPadding};
   return {
       {"max-pool1d", "largest value beneath a window of a sequence", "MaxPool1d", keys,
        Pool<kMax, true>, IsOverSequence<LayerKind::kMaxPool2d>, OfPool, nullptr, kFixedMax},
@@ -265,7 +279,7 @@ std::vector<LayerKindRow> Others() {
       {"dense",
        "fully connected, with biases",
        "Dense",
-       {kOutputs, {"inputs", "as many as reach it"}},
+       {kOutputs, {"inputs", nullptr, "as many as reach it"}},
        Dense,
        Is<LayerKind::kDense>,
        [](auto& layer) {
@@ -276,7 +290,7 @@ std::vector<LayerKindRow> Others() {
       {"embedding",
        "a vector for each token; first layer only",
        "Embedding",
-       {{"width"}},
+       {{"width", ChannelsOf}},
        Embedding,
        Is<LayerKind::kEmbedding>,
        [](auto& layer) {
@@ -285,7 +299,7 @@ std::vector<LayerKindRow> Others() {
       {"lstm",
        "recurrent layer over a sequence",
        "Lstm",
-       {{"units"}, {"output", nullptr, 0, {"sequence", "last"}}},
+       {{"units", ChannelsOf}, {"output", LstmOutputOf, nullptr, 0, {"sequence", "last"}}},
        Lstm,
        Is<LayerKind::kLstm>,
        OfLstm,
@@ -293,14 +307,14 @@ std::vector<LayerKindRow> Others() {
       {"group-norm",
        "normalises channels in groups",
        "GroupNorm",
-       {{"groups"}},
+       {{"groups", InfoSizeOf}},
        GroupNorm,
        Is<LayerKind::kGroupNorm>,
        SizeOf},
       {"local-response-norm",
        "divides by the energy of nearby channels",
        "LocalResponseNorm",
-       {kSize},
+       {{"size", InfoSizeOf}},
        LocalResponseNorm,
        Is<LayerKind::kLocalResponseNorm>,
        SizeOf},

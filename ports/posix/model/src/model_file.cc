@@ -95,8 +95,8 @@ bool IsModelName(const std::string& name) {
 
 class Builder {
  public:
-  Builder(std::string path, const Document& document)
-      : path_(std::move(path)), document_(document), top_(document.model) {}
+  Builder(Beside beside, const Document& document)
+      : beside_(std::move(beside)), document_(document), top_(document.model) {}
 
   std::shared_ptr<const OwnedModel> Build() {
     top_.RequireKnown({"name", "input", "tokens", "missing", "classes", "features", "units",
@@ -154,7 +154,7 @@ class Builder {
       (document_.steps.empty() ? top_ : document_.steps[0])
           .Refuse("tokens are ids: nothing prepares them; leave missing and [[prepare]] out");
     }
-    model_->preparation = ReadSteps(path_, top_, document_.steps, input_);
+    model_->preparation = ReadSteps(beside_, top_, document_.steps, input_);
     const std::vector<nn::PreparationStep>& steps = model_->preparation.steps;
     info().preparation = {steps.data(), steps.size()};
   }
@@ -234,7 +234,7 @@ class Builder {
   }
 
   void ReadWeights(size_t numbers) {
-    const FloatFile file(path_, top_, "frozen-weights", "a file of float32, little-endian");
+    const FloatFile file(beside_, top_, "frozen-weights", "a file of float32, little-endian");
     if (file.bytes() != 4 * uintmax_t{numbers}) {
       top_.Refuse("frozen-weights",
                   fmt::format("{} has {} bytes; the frozen layers have {} parameters of 4 bytes, "
@@ -314,7 +314,7 @@ class Builder {
                                     model_->name));
   }
 
-  std::string path_;
+  Beside beside_;
   const Document& document_;
   const Table& top_;
   std::shared_ptr<OwnedModel> model_ = std::make_shared<OwnedModel>();
@@ -324,14 +324,18 @@ class Builder {
 
 }  // namespace
 
-SharedModel ParseModel(const std::string& path, const std::string& text) {
+SharedModel ParseModel(const Beside& beside, const std::string& text) {
   try {
-    const Document document = ReadTables(path, text);
-    const std::shared_ptr<const OwnedModel> model = Builder(path, document).Build();
+    const Document document = ReadTables(beside.path, text);
+    const std::shared_ptr<const OwnedModel> model = Builder(beside, document).Build();
     return {model, &model->info};
   } catch (const TomlError& error) {
-    throw std::invalid_argument(error.In(path));
+    throw std::invalid_argument(error.In(beside.path));
   }
+}
+
+SharedModel ParseModel(const std::string& path, const std::string& text) {
+  return ParseModel(Beside{path}, text);
 }
 
 SharedModel ReadModelFile(const std::string& path) {

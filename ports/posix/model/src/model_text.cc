@@ -22,15 +22,6 @@ using nn::Shape;
 constexpr size_t kShownDigits = 8;  // of a digest, in a log
 constexpr char kIn[] = "sotto::nn::";
 
-// Layers before this one are within Frozen<>.
-size_t FrozenLayers(const ModelInfo& model) {
-  size_t count = 0;
-  for (size_t i = 0; i < model.layers.size(); ++i) {
-    if (model.layers[i].frozen != nullptr) count = i + 1;
-  }
-  return count;
-}
-
 uint32_t FrozenParameters(const ModelInfo& model) {
   uint32_t count = 0;
   for (const LayerPlan& layer : model.layers) count += layer.parameters() - layer.trained();
@@ -45,12 +36,8 @@ bool NeedsInput(const ModelInfo& model) {
 }
 
 std::string InputCpp(const ModelInfo& model) {
-  const Shape& shape = model.layers[0].info.input;
-  if (model.layers[0].tokens > 0) return fmt::format("{}Tokens<{}>", kIn, shape.width);
-  std::vector<uint32_t> axes = {shape.channels};
-  if (shape.width > 1 || shape.height > 1) axes.insert(axes.begin(), shape.width);
-  if (shape.height > 1) axes.insert(axes.begin(), shape.height);
-  return fmt::format("{}Input<{}>", kIn, fmt::join(axes, ", "));
+  const char* const type = model.layers[0].tokens > 0 ? "Tokens" : "Input";
+  return fmt::format("{}{}<{}>", kIn, type, fmt::join(InputAxes(model), ", "));
 }
 
 std::string LossCpp(const nn::LossPlan& loss) {
@@ -109,6 +96,23 @@ std::string TableOf(const std::vector<Row>& rows) {
 }
 
 }  // namespace
+
+std::vector<uint32_t> InputAxes(const ModelInfo& model) {
+  const Shape& shape = model.layers[0].info.input;
+  if (model.layers[0].tokens > 0) return {shape.width};
+  std::vector<uint32_t> axes = {shape.channels};
+  if (shape.width > 1 || shape.height > 1) axes.insert(axes.begin(), shape.width);
+  if (shape.height > 1) axes.insert(axes.begin(), shape.height);
+  return axes;
+}
+
+size_t FrozenLayers(const ModelInfo& model) {
+  size_t count = 0;
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    if (model.layers[i].frozen != nullptr) count = i + 1;
+  }
+  return count;
+}
 
 std::string NetText(const ModelInfo& model) {
   const std::string net =

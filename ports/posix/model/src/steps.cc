@@ -27,7 +27,7 @@ std::string CountsText(const Shape& shape) {
 
 class Reader {
  public:
-  Reader(const std::string& path, const Shape& shape) : path_(path), shape_(shape) {}
+  Reader(const Beside& beside, const Shape& shape) : beside_(beside), shape_(shape) {}
 
   void AddMissing(const Table& top) {
     if (!top.Has("missing")) return;
@@ -73,7 +73,7 @@ class Reader {
   std::vector<float> Read(const Table& table, const std::string& key) const {
     const std::string expected = CountsText(shape_) + ", or \"FILE\" of float32, little-endian";
     if (!table.IsText(key)) return table.Reals(key, expected);
-    const FloatFile file(path_, table, key, expected);
+    const FloatFile file(beside_, table, key, expected);
     const auto count = static_cast<size_t>(file.bytes() / 4);
     if (file.bytes() != uintmax_t{4} * count || !nn::AreNumbersFor(shape_, count)) {
       table.Refuse(key, fmt::format("{} has {} bytes; expected {}, of 4 bytes each", file.path(),
@@ -111,7 +111,7 @@ class Reader {
     }
   }
 
-  const std::string& path_;
+  const Beside& beside_;
   const Shape shape_;
   OwnedSteps owned_;
   size_t count_ = 0;  // of [[prepare]]
@@ -120,9 +120,9 @@ class Reader {
 
 }  // namespace
 
-OwnedSteps ReadSteps(const std::string& path, const Table& top, const std::vector<Table>& tables,
+OwnedSteps ReadSteps(const Beside& beside, const Table& top, const std::vector<Table>& tables,
                      const Shape& shape) {
-  Reader reader(path, shape);
+  Reader reader(beside, shape);
   reader.AddMissing(top);
   for (const Table& table : tables) reader.Add(table);
   return reader.Finish();

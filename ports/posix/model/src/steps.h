@@ -20,11 +20,11 @@ struct OwnedSteps {
 };
 
 // Reads `missing` of the model, then each [[prepare]].
-//   path   of the model file
-//   top    the model's keys
-//   shape  of a sample
+//   beside  where the files are that the keys name
+//   top     the model's keys
+//   shape   of a sample
 // Throws std::invalid_argument as ReadModelFile() does.
-OwnedSteps ReadSteps(const std::string& path, const Table& top, const std::vector<Table>& tables,
+OwnedSteps ReadSteps(const Beside& beside, const Table& top, const std::vector<Table>& tables,
                      const nn::Shape& shape);
 
 }  // namespace sotto::posix

@@ -188,24 +188,35 @@ Document ReadTables(const std::string& path, const std::string& text) {
 
 namespace fs = std::filesystem;
 
-FloatFile::FloatFile(const std::string& model_path, const Table& table, const std::string& key,
+FloatFile::FloatFile(const Beside& beside, const Table& table, const std::string& key,
                      const std::string& expected)
-    : table_(table),
-      key_(key),
-      path_((fs::path(model_path).parent_path() / table.Text(key, expected)).string()) {
+    : table_(table), key_(key), path_(table.Text(key, expected)) {
   std::error_code error;
-  bytes_ = fs::is_regular_file(path_, error) ? fs::file_size(path_, error) : 0;
+  if (beside.attached != nullptr) {
+    const auto found = beside.attached->find(path_);
+    if (found != beside.attached->end()) attached_ = found->second;
+    bytes_ = attached_.size();
+  } else {
+    path_ = (fs::path(beside.path).parent_path() / path_).string();
+    bytes_ = fs::is_regular_file(path_, error) ? fs::file_size(path_, error) : 0;
+  }
   if (error || bytes_ == 0) {
     table_.Refuse(key_, fmt::format("{} cannot be read, or is empty", path_));
   }
 }
 
-std::vector<float> FloatFile::Read(size_t count) const {
-  std::vector<uint8_t> content(4 * count);
+std::vector<uint8_t> FloatFile::Content(size_t bytes) const {
+  if (!attached_.empty()) return {attached_.begin(), attached_.begin() + bytes};
+  std::vector<uint8_t> content(bytes);
   std::ifstream stream(path_, std::ios::binary);
   stream.read(reinterpret_cast<char*>(content.data()),
               static_cast<std::streamsize>(content.size()));
   if (!stream) table_.Refuse(key_, fmt::format("{} cannot be read", path_));
+  return content;
+}
+
+std::vector<float> FloatFile::Read(size_t count) const {
+  const std::vector<uint8_t> content = Content(4 * count);
   std::vector<float> numbers(count);
   for (size_t i = 0; i < count; ++i) {
     numbers[i] = FloatFromBits(LoadU32Le(content.data() + 4 * i));

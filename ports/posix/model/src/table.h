@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "sotto/model/model_file.h"
 #include "sotto/options/toml.h"
+#include "sotto/span.h"
 
 namespace sotto::posix {
 
@@ -101,13 +103,24 @@ struct Document {
 //   path  for messages
 Document ReadTables(const std::string& path, const std::string& text);
 
+// Where the files of float32 are that a model's text names: in the folder of the model file, or
+// attached to the text in memory. Attached text never reads from the file system.
+struct Beside {
+  using Files = std::map<std::string, ByteSpan>;
+
+  std::string path;                 // of the model file; for messages
+  const Files* attached = nullptr;  // null: in the folder
+};
+
+// ParseModel() of a text whose files are there.
+SharedModel ParseModel(const Beside& beside, const std::string& text);
+
 // A file of float32, little-endian, beside a model file.
 class FloatFile {
  public:
-  // The file that a key names, relative to the folder of the model file. Refuses the key if there
-  // is no such file, or an empty one.
+  // The file that a key names. Refuses the key if there is no such file, or an empty one.
   //   expected  of the key's text
-  FloatFile(const std::string& model_path, const Table& table, const std::string& key,
+  FloatFile(const Beside& beside, const Table& table, const std::string& key,
             const std::string& expected);
 
   const std::string& path() const { return path_; }
@@ -117,9 +130,12 @@ class FloatFile {
   std::vector<float> Read(size_t count) const;
 
  private:
+  std::vector<uint8_t> Content(size_t bytes) const;
+
   const Table& table_;
   std::string key_;
   std::string path_;
+  ByteSpan attached_;  // empty: a file
   uintmax_t bytes_ = 0;
 };
 

@@ -21,6 +21,8 @@ constexpr uint32_t kMaxTensor = uint32_t{1} << 24;  // numbers in a layer's outp
 // A key of a kind of layer in a model file.
 struct LayerKey {
   const char* name;
+  // Of a plan: the key's number, or which of the choices. Null: the plan follows from other keys.
+  uint32_t (*of)(const nn::LayerPlan& layer);
   const char* fallback = nullptr;         // what it is if absent, for people; null: it is required
   uint32_t least = 1;                     // of a number
   std::vector<std::string> choices = {};  // of a text; empty: the key is a number

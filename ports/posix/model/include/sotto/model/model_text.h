@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sotto/model_info.h"
 
@@ -20,6 +21,13 @@ std::string CppText(const ModelInfo& model);
 
 // Whether the model says what its samples are: names or units of features, or their kind.
 bool DescribesSamples(const ModelInfo& model);
+
+// `input` of a model file: [features], [length, channels] or [height, width, channels]; of tokens
+// [length].
+std::vector<uint32_t> InputAxes(const ModelInfo& model);
+
+// How many layers, from the first one, a model file calls frozen.
+size_t FrozenLayers(const ModelInfo& model);
 
 // As in a model file: "softmax", "one-vs-all" or "mean-squared-error".
 const char* LossName(const nn::LossPlan& loss);
