@@ -260,11 +260,9 @@ tests:
   - interval: 1m
     input_series:
       - {series: 'up{job="sotto", instance="a"}', values: '1x5 0x10'}
-      - {series: 'sotto_rounds_released{job="sotto", instance="a"}', values: '3x5 _x10'}
-      - {series: 'sotto_rounds_planned{job="sotto", instance="a"}', values: '30x5 _x10'}
+      - {series: 'sotto_job_over{job="sotto", instance="a"}', values: '0x5 _x10'}
       - {series: 'up{job="sotto", instance="b"}', values: '1x5 0x10'}
-      - {series: 'sotto_rounds_released{job="sotto", instance="b"}', values: '30x5 _x10'}
-      - {series: 'sotto_rounds_planned{job="sotto", instance="b"}', values: '30x5 _x10'}
+      - {series: 'sotto_job_over{job="sotto", instance="b"}', values: '1x5 _x10'}
     alert_rule_test:
       - {eval_time: 12m, alertname: SottoDown, exp_alerts: [{exp_labels: {job: sotto, instance: a}, exp_annotations: {summary: "The server does not answer, and its job is not over: systemctl status sotto-server"}}]}
   # Healthy servers: one has begun its first attempt of 10 minutes; the other has made 23 of 30 rounds at 0.945 of its
@@ -273,13 +271,13 @@ tests:
     input_series:
       - {series: 'up{job="sotto", instance="new"}', values: '1x60'}
       - {series: 'sotto_rounds_released{job="sotto", instance="new"}', values: '0x9 1x9 2x9 3x9 4x9 5x9'}
-      - {series: 'sotto_rounds_planned{job="sotto", instance="new"}', values: '30x60'}
+      - {series: 'sotto_job_over{job="sotto", instance="new"}', values: '0x60'}
       - {series: 'sotto_attempts_total{job="sotto", instance="new"}', values: '0x9 1x9 2x9 3x9 4x9 5x9'}
       - {series: 'sotto_last_checked_in{job="sotto", instance="new"}', values: '0x9 100x50'}
       - {series: 'sotto_eligible_devices{job="sotto", instance="new"}', values: '100x60'}
       - {series: 'up{job="sotto", instance="old"}', values: '1x60'}
       - {series: 'sotto_rounds_released{job="sotto", instance="old"}', values: '18x9 19x9 20x9 21x9 22x9 23x9'}
-      - {series: 'sotto_rounds_planned{job="sotto", instance="old"}', values: '30x60'}
+      - {series: 'sotto_job_over{job="sotto", instance="old"}', values: '0x60'}
       - {series: 'sotto_attempts_total{job="sotto", instance="old"}', values: '18x9 19x9 20x9 0x9 1x9 2x9'}
       - {series: 'sotto_warnings_total{job="sotto", instance="old"}', values: '3x29 0x30'}
       - {series: 'sotto_last_drawn{job="sotto", instance="old"}', values: '20x60'}
@@ -300,7 +298,7 @@ $(for at in 6m 30m 59m; do
   - interval: 1m
     input_series:
       - {series: 'sotto_rounds_released{instance="a"}', values: '3x60'}
-      - {series: 'sotto_rounds_planned{instance="a"}', values: '30x60'}
+      - {series: 'sotto_job_over{instance="a"}', values: '0x60'}
       - {series: 'sotto_attempts_total{instance="a"}', values: '3x60'}
       - {series: 'sotto_last_checked_in{instance="a"}', values: '40x60'}
       - {series: 'sotto_eligible_devices{instance="a"}', values: '100x60'}
@@ -313,6 +311,19 @@ $(for at in 6m 30m 59m; do
           - {labels: '{alertname="SottoBudget"}', value: 1}
           - {labels: '{alertname="SottoFewHeard"}', value: 1}
           - {labels: '{alertname="SottoNoAttempt"}', value: 1}
+  # A job that ended with its budget after 23 of 30 rounds.
+  - interval: 1m
+    input_series:
+      - {series: 'up{job="sotto", instance="a"}', values: '1x60'}
+      - {series: 'sotto_rounds_released{instance="a"}', values: '23x60'}
+      - {series: 'sotto_rounds_planned{instance="a"}', values: '30x60'}
+      - {series: 'sotto_attempts_total{instance="a"}', values: '23x60'}
+      - {series: 'sotto_job_over{instance="a"}', values: '1x60'}
+    promql_expr_test:
+      - expr: 'sum by (alertname) (ALERTS{alertstate="firing"})'
+        eval_time: 59m
+        exp_samples:
+          - {labels: '{alertname="SottoJobOver"}', value: 1}
 END
 promtool test rules "${work}/alerts.test.yml" || fail 'promtool does not agree with the alerts'
 

@@ -26,6 +26,7 @@
 #include "views/figures.h"
 #include "views/ledger_output.h"
 #include "views/output_file.h"
+#include "views/overview.h"
 #include "views/round_output.h"
 #include "views/turns_output.h"
 
@@ -77,8 +78,6 @@ StoreState ReadStoreState(const std::string& where) {
   return state;
 }
 
-bool IsOver(const JobLedger& job) { return job.job.released >= job.rounds; }
-
 // " of 8"; empty without a budget.
 std::string DescribeBudget(const JobLedger& ledger) {
   return std::isfinite(ledger.epsilon_budget) ? fmt::format(", budget {}", ledger.epsilon_budget)
@@ -107,8 +106,9 @@ std::string DescribeSpent(const JobLedger& ledger, const LedgerEntry& last) {
   return text;
 }
 
-// Why the job opens no attempt, and the turns of its devices.
+// Why the job opens no attempt.
 std::string DescribeHalt(const JobLedger& ledger) {
+  if (ledger.end) return fmt::format("  {:<10} {}\n", Name(ledger.end->kind), ledger.end->reason);
   if (!ledger.halt) return "";
   return fmt::format("  {:<10} {}\n", Name(ledger.halt->kind), ledger.halt->reason);
 }
@@ -132,7 +132,7 @@ std::string DescribeSpending(const JobLedger& ledger) {
   std::string text =
       fmt::format("  job        {}, model {}: {} of {} released, {}{}\n", job.number, job.model,
                   job.released, Counted(ledger.rounds, "round"), Counted(job.attempts, "attempt"),
-                  IsOver(ledger) ? "; it is over" : "");
+                  ledger.end ? "; it is over" : "");
   text += DescribeHalt(ledger);
   if (ledger.releases.empty()) return text + "  spent      nothing is released\n";
   const LedgerEntry& last = ledger.releases.back();
@@ -173,13 +173,19 @@ Json ToJson(const StoreOptions& o, const StoreState& state) {
                {"job", nullptr}};
   if (!state.job) return json;
   const JobEntry& job = state.job->job;
+  const JobStanding standing =
+      StandingOf(*state.job, state.server ? JobPlace::kServed : JobPlace::kLast, state.is_paused,
+                 Audience::kOperator);
   json["job"] = {
       {"job", job.number},
       {"model", job.model},
       {"rounds_released", job.released},
       {"rounds", state.job->rounds},
       {"attempts", job.attempts},
-      {"over", IsOver(*state.job)},
+      {"over", state.job->end.has_value()},
+      {"state", standing.state},
+      {"ended", standing.EndedToJson()},
+      {"reason", standing.reason},
       {"claims", state.job->releases.empty() ? Json::array()
                                              : ClaimsToJson(state.job->releases.back().claims)}};
   json["job"]["halt"] = HaltToJson(*state.job);

@@ -241,6 +241,7 @@ void Server::Loop::Tell(ServerPhase::Kind kind, const std::string& reason) {
   phase_.kind = kind;
   phase_.round = job_->round();
   phase_.attempt = job_->attempt();
+  phase_.end = job_->end();
   phase_.reason = reason;
   if (events_.on_phase) events_.on_phase(phase_);
 }

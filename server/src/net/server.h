@@ -71,15 +71,16 @@ struct ServerPhase {
     kOpen,      // an attempt takes updates
     kClosed,    // its deadline is over
     kWaiting,   // no attempt opens, see `reason`
-    kFinished,  // the job has finished or given up, see `reason`
+    kFinished,  // the job is over, see `end` and `reason`
   };
   Kind kind = Kind::kWaiting;
   uint32_t round = 0;  // from 0
   uint32_t attempt = 0;
-  uint32_t drawn = 0;       // devices, of an attempt
-  int64_t opened_ms = 0;    // of an attempt; milliseconds since 1970
-  int64_t deadline_ms = 0;  // the same
-  std::string reason = {};  // for people
+  uint32_t drawn = 0;         // devices, of an attempt
+  int64_t opened_ms = 0;      // of an attempt; milliseconds since 1970
+  int64_t deadline_ms = 0;    // the same
+  Halt end = Halt::kWaiting;  // of kFinished
+  std::string reason = {};    // for people
 };
 
 // The events of a server, for its operator alone: times, counts and names tell who took part. A

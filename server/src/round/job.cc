@@ -80,28 +80,28 @@ std::shared_ptr<Attempt> Job::CurrentAttempt() const {
   return current_;
 }
 
-void Job::Finish(const std::string& reason, Halt kind) {
+void Job::Finish(Halt kind, const std::string& reason) {
   log_.HaltJob({kind, reason});
   const std::lock_guard<std::mutex> lock(mutex_);
-  gave_up_ = kind == Halt::kGaveUp;
+  end_ = kind;
   phase_ = Phase::kFinished;
   wait_state_ = WaitState::kNoJob;
   finish_reason_ = reason;
   current_.reset();
 }
 
-void Job::GiveUp(const std::string& reason) { Finish(reason, Halt::kGaveUp); }
-
 bool Job::OpenRound() {
   if (phase() != Phase::kIdle) throw std::logic_error("a round can only be opened between rounds");
   if (diverged_) {
-    GiveUp("round " + std::to_string(round_) +
-           " would have made the model infinite, and left it as it was: training diverged; lower "
-           "the learning rate or the noise");
+    Finish(Halt::kDiverged,
+           "round " + std::to_string(round_) +
+               " would have made the model infinite, and left it as it was: training diverged; "
+               "lower the learning rate or the noise");
     return false;
   }
   if (round_ == config_.plan.rounds) {
-    Finish(round_ == 1 ? "the plan's one round is released"
+    Finish(Halt::kAllRounds,
+           round_ == 1 ? "the plan's one round is released"
                        : "all " + std::to_string(round_) + " rounds of the plan are released");
     return false;
   }
@@ -169,22 +169,25 @@ void Job::StartAttempt() {
     budget_.SetFleet(devices_->eligible(), round_, attempts_);
     if (given_up_ == config_.process.max_attempts) {
       const std::string lacks = DescribeLacks(lacking_before_);
-      GiveUp("round " + std::to_string(round_ + 1) + " was given up after " +
-             Counted(given_up_, "attempt") + (lacks.empty() ? "" : "; at last " + lacks));
+      Finish(Halt::kGaveUp, "round " + std::to_string(round_ + 1) + " was given up after " +
+                                Counted(given_up_, "attempt") +
+                                (lacks.empty() ? "" : "; at last " + lacks));
       return;
     }
     if (const std::string refusal = budget_.Refusal(round_); !refusal.empty()) {
-      Finish(refusal);
+      Finish(Halt::kBudget, refusal);
       return;
     }
     if (turns_ && LargestCohort(candidates_) < static_cast<uint32_t>(config_.plan.cohort)) {
-      Finish("the turns of its devices are used: " +
-             Counted(LargestCohort(DevicesWithRoom(Unsettled::kAll)), "device") +
-             OfDifferentOwners() + " of the " + std::to_string(config_.plan.cohort) +
-             " that a round needs have one left; a device takes part in at most " +
-             Counted(config_.plan.participations, "round") + " of a job" +
-             (config_.life_limit ? ", and the store's life epsilon limits all jobs together" : "") +
-             "; to go on, add devices, or begin another job");
+      Finish(Halt::kNoTurns,
+             "the turns of its devices are used: " +
+                 Counted(LargestCohort(DevicesWithRoom(Unsettled::kAll)), "device") +
+                 OfDifferentOwners() + " of the " + std::to_string(config_.plan.cohort) +
+                 " that a round needs have one left; a device takes part in at most " +
+                 Counted(config_.plan.participations, "round") + " of a job" +
+                 (config_.life_limit ? ", and the store's life epsilon limits all jobs together"
+                                     : "") +
+                 "; to go on, add devices, or begin another job");
       return;
     }
     DrawCohort();
@@ -314,7 +317,7 @@ Reply Job::Answer(uint32_t device, const Request& request) {
     attempt = current_;
     state = wait_state_;
     const bool stays = (request.abilities.features & kFeatureStays) != 0;
-    if (is_hello && phase_ == Phase::kFinished && !gave_up_ && !stays) {
+    if (is_hello && phase_ == Phase::kFinished && !IsRetried(end_) && !stays) {
       Reply done;
       done.kind = Reply::Kind::kDone;
       return done;

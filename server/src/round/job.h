@@ -152,20 +152,20 @@ class Job {
   // The state with which a later Job goes on. Call it between rounds.
   JobState State() const;
 
-  // Why the job finished, for people.
+  // How the job ended, once its phase is kFinished; and why, for people.
+  Halt end() const { return end_; }
   const std::string& finish_reason() const { return finish_reason_; }
 
   // True if the job finished with rounds left that its budget could pay for: no attempt at the
   // round could be released, or training diverged. Its devices are told to wait, not that the job
   // is done, because a later start resumes it.
-  bool gave_up() const { return gave_up_; }
+  bool gave_up() const { return IsRetried(end_); }
 
  private:
   void BeginWithInitialModel();
   void Resume(const JobState& state);
   void RequireBudget();
-  void Finish(const std::string& reason, Halt kind = Halt::kFinished);
-  void GiveUp(const std::string& reason);
+  void Finish(Halt kind, const std::string& reason);
   void PublishModel();
   void StartAttempt();
   void TakeFleet();
@@ -213,7 +213,7 @@ class Job {
   Phase phase_ = Phase::kIdle;
   WaitState wait_state_ = WaitState::kRounds;  // what a device waits for that has no work
   std::string finish_reason_;
-  bool gave_up_ = false;
+  Halt end_ = Halt::kWaiting;  // an end once it is finished
   std::shared_ptr<Attempt> current_;
   bool suspended_ = false;
   SharedDevices next_devices_;  // the newest fleet; null: devices_

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "base/names.h"
 #include "plans/statement.h"
 #include "plans/turns.h"
+#include "round/halt.h"
 #include "round/job_config.h"
 #include "round/job_phases.h"
 #include "sotto/keys.h"
@@ -37,18 +37,6 @@ struct SealRecord {
   uint32_t attempt = 0;
   std::vector<int64_t> devices;  // that were asked: DeviceRegistry::NumberOf(), ascending
 };
-
-// Why a job opens no attempt now. It holds until the next attempt is committed.
-enum class Halt {
-  kWaiting,   // until the fleet changes, devices connect, or a pause ends
-  kFinished,  // of itself: a later start goes on only if something has changed
-  kGaveUp,    // a later start goes on
-};
-
-constexpr privacy::Named<Halt> kHalts[] = {
-    {Halt::kWaiting, "waiting"}, {Halt::kFinished, "finished"}, {Halt::kGaveUp, "gave-up"}};
-
-inline const char* Name(Halt kind) { return privacy::NameIn(kHalts, kind); }
 
 struct HaltRecord {
   Halt kind = Halt::kWaiting;

@@ -77,6 +77,23 @@ void AddClaims(const std::vector<privacy::Claim>& claims, prometheus::Registry& 
   }
 }
 
+// Whether the job is over, and how it ended: one series for each end.
+void AddEnds(Halt end, prometheus::Registry& registry) {
+  prometheus::BuildGauge()
+      .Name("sotto_job_over")
+      .Help("1: the job is over, and opens no round")
+      .Register(registry)
+      .Add({})
+      .Set(IsEnd(end) ? 1 : 0);
+  auto& ended = prometheus::BuildGauge()
+                    .Name("sotto_job_ended")
+                    .Help("1: the job ended so")
+                    .Register(registry);
+  for (const HaltKind& kind : kHalts) {
+    if (IsEnd(kind.value)) ended.Add({{"kind", kind.name}}).Set(kind.value == end ? 1 : 0);
+  }
+}
+
 std::vector<Metric> Gauges(const NetworkFigures& network, const JobFigures& job) {
   const auto real = [](auto value) { return static_cast<double>(value); };
   std::vector<Metric> gauges = {
@@ -134,6 +151,7 @@ std::string MetricsText(const NetworkFigures& network, const JobFigures& job) {
   for (const Metric& counter : Counters(network, job)) {
     add(prometheus::BuildCounter(), counter).Increment(counter.value);
   }
+  AddEnds(job.end, registry);
   AddClaims(job.claims, registry);
   return "# The operator's view: counts and times tell who took part; not for publication.\n" +
          prometheus::TextSerializer().Serialize(registry.Collect());

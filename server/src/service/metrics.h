@@ -26,6 +26,7 @@ struct JobFigures {
   std::vector<privacy::Claim> claims;    // of the job so far; empty without privacy
   std::optional<Evaluation> evaluation;  // of the last model that was evaluated
   double epsilon_budget = 0;             // 0: none
+  Halt end = Halt::kWaiting;             // how it ended; kWaiting: it is not over
 };
 
 // All metrics in the text format of Prometheus, version 0.0.4.

@@ -36,6 +36,11 @@ void ServeMonitor::OnOutcome(const RoundOutcome& outcome) {
   if (!outcome.spent.claims.empty()) job_.claims = outcome.spent.claims;
 }
 
+void ServeMonitor::OnEnd(Halt end) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  job_.end = end;
+}
+
 void ServeMonitor::OnEvaluation(const Evaluation& evaluation) {
   const std::lock_guard<std::mutex> lock(mutex_);
   job_.evaluation = evaluation;

@@ -27,6 +27,7 @@ class ServeMonitor {
   void SetJob(uint64_t rounds_planned, uint64_t rounds_released, double epsilon_budget,
               const std::vector<privacy::Claim>& claims);
   void OnOutcome(const RoundOutcome& outcome);
+  void OnEnd(Halt end);  // kWaiting: the job is not over
   void OnEvaluation(const Evaluation& evaluation);
   void OnWarning();
 

@@ -188,8 +188,8 @@ void ServePage::OnClaims(uint32_t round, const std::vector<privacy::Claim>& clai
   Publish(overview_.OnClaims(round, claims));
 }
 
-void ServePage::OnPhase(const ServerPhase& phase, bool is_paused, bool gave_up) {
-  Publish(overview_.OnPhase(phase, is_paused, gave_up));
+void ServePage::OnPhase(const ServerPhase& phase, bool is_paused) {
+  Publish(overview_.OnPhase(phase, is_paused));
 }
 
 void ServePage::OnEvaluation(uint32_t round, const std::string& data,

@@ -64,7 +64,7 @@ class ServePage {
   void OnOutcome(const RoundOutcome& outcome, const std::optional<LedgerEntry>& release,
                  const JobTurns& turns, const DeviceRegistry& devices);
   void OnClaims(uint32_t round, const std::vector<privacy::Claim>& claims);
-  void OnPhase(const ServerPhase& phase, bool is_paused, bool gave_up);
+  void OnPhase(const ServerPhase& phase, bool is_paused);
   void OnEvaluation(uint32_t round, const std::string& data, const Evaluation& evaluation);
   void OnLog(const std::string& line);
 

@@ -160,6 +160,7 @@ nlohmann::ordered_json ResultsToJson(const ServeRequest& o, const InputDigests& 
                                  {"rounds_released", job.round()},
                                  {"attempts", job.attempts()},
                                  {"state", end.state},
+                                 {"ended", end.ended == nullptr ? Json(nullptr) : Json(end.ended)},
                                  {"finish_reason", end.why},
                                  {"job", SpecificationToJson(o, config)},
                                  {"inputs", InputsToJson(inputs)},

@@ -74,7 +74,8 @@ void WritePortFile(const ServeRequest& request, uint16_t port);
 //   inputs  what this start of the server read
 //   end     of the job
 struct ServeEnd {
-  const char* state;  // "finished", "gave-up", "stopped"
+  const char* state;  // as JobStanding has it
+  const char* ended;  // the same
   std::string why;    // for people
 };
 void WriteResults(const ServeRequest& request, const InputDigests& inputs, const ServeEnd& end,

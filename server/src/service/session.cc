@@ -122,7 +122,8 @@ ServerEvents ServeSession::Events() {
   };
   events.on_phase = [this](const ServerPhase& phase) {
     live_.OnPhase(phase);
-    if (page_) page_->OnPhase(phase, fleet_.is_paused(), job_->gave_up());
+    if (page_) page_->OnPhase(phase, fleet_.is_paused());
+    monitor_.OnEnd(phase.end);
   };
   events.on_device = [this](uint32_t device, bool is_connected) {
     const std::string& id = (*fleet_.devices())[device].id;
@@ -294,8 +295,8 @@ void ServeSession::Finish(bool is_finished) {
                            Counted(static_cast<int64_t>(store_->ignored_receipts()), "receipt")));
   }
   const ServeEnd end =
-      is_finished ? ServeEnd{job_->gave_up() ? "gave-up" : "finished", job_->finish_reason()}
-                  : ServeEnd{"stopped", kStopReason};
+      is_finished ? ServeEnd{KindOf(job_->end()).state, Name(job_->end()), job_->finish_reason()}
+                  : ServeEnd{"stopped", nullptr, kStopReason};
   WriteResults(request_, inputs_, end, *store_, *job_, report_, *evaluations_, server_.Figures());
   if (!is_finished) throw Stopped(server_.signal(), kStopReason);
   if (job_->gave_up()) throw GaveUp(job_->finish_reason());

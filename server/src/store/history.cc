@@ -186,6 +186,17 @@ std::optional<HaltEntry> HaltOf(const History& history, const JobEntry& job) {
   return job.halt->rounds == PlanNow(history.store, job).rounds ? job.halt : std::nullopt;
 }
 
+std::optional<HaltEntry> EndOf(const History& history, const JobEntry& job) {
+  const std::optional<HaltEntry> halt = HaltOf(history, job);
+  if (halt && IsEnd(halt->kind)) return halt;
+  const bool has_all = job.released >= PlanNow(history.store, job).rounds;
+  if (!has_all && job.number == LastJob(history)->number) return std::nullopt;
+  HaltEntry end;  // of a process that was killed before it wrote one
+  end.kind = has_all ? Halt::kAllRounds : Halt::kReplaced;
+  end.reason = KindOf(end.kind).words;
+  return end;
+}
+
 privacy::Owners OwnersOf(const History& history) {
   privacy::Owners owners;
   std::map<int64_t, std::string> owner_of;

@@ -44,6 +44,10 @@ JobTurns TurnsOf(const History& history, const JobEntry& job);
 // something has changed. Throws as PlanOf().
 std::optional<HaltEntry> HaltOf(const History& history, const JobEntry& job);
 
+// How the job ended: its last halt is an end and nothing has changed since, all its rounds are
+// released, or another job began after it. Absent: it can go on. Throws as PlanOf().
+std::optional<HaltEntry> EndOf(const History& history, const JobEntry& job);
+
 // The owners of the store's devices, and whether two devices of one owner have shared a cohort:
 // found in the turns of a job of passes, and assumed of every other job that released something.
 privacy::Owners OwnersOf(const History& history);

@@ -183,6 +183,7 @@ std::vector<JobLedger> ReadLedger(Store& store) {
     ledger.trust_mode = plan.Trust();
     ledger.before = JobsBefore(history, job);
     ledger.halt = HaltOf(history, job);
+    ledger.end = EndOf(history, job);
     ledger.turns = TurnsOf(history, job);
     std::copy_if(releases.begin(), releases.end(), std::back_inserter(ledger.releases),
                  [&](const LedgerEntry& entry) { return entry.job == job.number; });

@@ -32,6 +32,7 @@ struct JobLedger {
   std::vector<privacy::Claim> after_attempts;
   std::vector<StoredEvaluation> evaluations;  // of its releases, by round
   std::optional<HaltEntry> halt;              // why it opens no attempt
+  std::optional<HaltEntry> end;               // how it ended; absent: it can go on
   JobTurns turns;
 };
 

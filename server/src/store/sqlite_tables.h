@@ -202,7 +202,7 @@ CREATE TABLE halts (  -- why a job opened no attempt
   number INTEGER NOT NULL,    -- of the job's halts, from 1
   attempts INTEGER NOT NULL,  -- of the job by then; it holds while there is no other one
   rounds INTEGER NOT NULL,    -- planned then
-  kind TEXT NOT NULL,         -- waiting, finished, gave-up
+  kind TEXT NOT NULL,         -- of kHalts (round/halt.h)
   reason TEXT NOT NULL,
   since INTEGER NOT NULL,
   PRIMARY KEY (job, number)

@@ -42,7 +42,7 @@ Json Frequencies() {
   return frequencies;
 }
 
-const char* StateOf(const ServerPhase& phase, bool is_paused, bool gave_up) {
+const char* StateOf(const ServerPhase& phase, bool is_paused) {
   switch (phase.kind) {
     case ServerPhase::Kind::kOpen:
     case ServerPhase::Kind::kClosed:
@@ -50,7 +50,7 @@ const char* StateOf(const ServerPhase& phase, bool is_paused, bool gave_up) {
     case ServerPhase::Kind::kWaiting:
       return is_paused ? "paused" : "waiting";
     case ServerPhase::Kind::kFinished:
-      return gave_up ? "gave-up" : "finished";
+      return KindOf(phase.end).state;
   }
   return "running";
 }
@@ -88,6 +88,7 @@ void LiveOverview::Begin(const Json& overview, bool seeded) {
   job.erase("evaluations");
   if (job["turns"].is_object()) job["turns"].erase("devices");
   job["state"] = "running";
+  job["ended"] = nullptr;
   job["reason"] = "";
   job["seeded"] = seeded;
   job["attempt"] = nullptr;
@@ -157,13 +158,14 @@ std::string LiveOverview::OnClaims(uint32_t round, const std::vector<privacy::Cl
 
 std::string LiveOverview::StateEvent() {
   Json state = Json::object();
-  for (const char* field : {"job", "state", "reason", "rounds_planned", "epsilon_budget"}) {
+  for (const char* field :
+       {"job", "state", "ended", "reason", "rounds_planned", "epsilon_budget"}) {
     state[field] = parts_->job[field];
   }
   return Event("state", state);
 }
 
-std::string LiveOverview::OnPhase(const ServerPhase& phase, bool is_paused, bool gave_up) {
+std::string LiveOverview::OnPhase(const ServerPhase& phase, bool is_paused) {
   Json& job = parts_->job;
   if (job.is_null()) return "";
   job["attempt"] = nullptr;
@@ -175,9 +177,10 @@ std::string LiveOverview::OnPhase(const ServerPhase& phase, bool is_paused, bool
                       {"deadline", static_cast<double>(phase.deadline_ms) * kMs}};
   }
   std::string events = Event("attempt", {{"job", job["job"]}, {"attempt", job["attempt"]}});
-  const char* state = StateOf(phase, is_paused, gave_up);
+  const char* state = StateOf(phase, is_paused);
   if (job["state"] != state || job["reason"] != phase.reason) {
     job["state"] = state;
+    job["ended"] = IsEnd(phase.end) ? Json(Name(phase.end)) : Json(nullptr);
     job["reason"] = phase.reason;
     events += StateEvent();
   }

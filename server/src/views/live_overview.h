@@ -10,7 +10,7 @@
 //   claims      {"claims"}: after the last round, with their epsilons at other deltas
 //   attempt     {"attempt": {"round", "attempt", "drawn", "opened", "deadline"} | null}
 //   evaluation  {"evaluation"}
-//   state       {"state", "reason", "rounds_planned", "epsilon_budget"}
+//   state       {"state", "ended", "reason", "rounds_planned", "epsilon_budget"}
 //   spectrum    {"spectrum": {"round", "frequency", "before", "after", "noise"}}
 //   devices, network   the objects of the overview;  log {"line"};  end {}
 //
@@ -52,7 +52,7 @@ class LiveOverview {
                         const JobTurns& turns);
   // The claims after a round, with their epsilons at other deltas. Empty if another round followed.
   std::string OnClaims(uint32_t round, const std::vector<privacy::Claim>& claims);
-  std::string OnPhase(const ServerPhase& phase, bool is_paused, bool gave_up);
+  std::string OnPhase(const ServerPhase& phase, bool is_paused);
   std::string OnEvaluation(uint32_t round, const std::string& data, const Evaluation& evaluation);
   std::string OnDevices(nlohmann::ordered_json devices);
   std::string OnNetwork(const NetworkFigures& figures);

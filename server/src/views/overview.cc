@@ -88,23 +88,6 @@ Json EpsilonsOf(const std::vector<privacy::Claim>& claims) {
   return epsilons;
 }
 
-struct JobEnd {
-  const char* state;
-  std::string reason;
-};
-
-// The reason of a job that gave up, or whose devices have used their turns, is the operator's: it
-// may count devices.
-JobEnd EndOf(const JobLedger& job, JobPlace place, Audience audience) {
-  if (job.job.released >= job.rounds) return {"finished", "all rounds of its plan are released"};
-  if (job.halt && (job.halt->kind != Halt::kWaiting || place == JobPlace::kServed)) {
-    return {Name(job.halt->kind), audience == Audience::kOperator ? job.halt->reason : ""};
-  }
-  if (place == JobPlace::kPast) return {"stopped", "another job began after it"};
-  if (place == JobPlace::kServed) return {"running", ""};
-  return {"stopped", "no server runs it now"};
-}
-
 Json BudgetOf(const JobLedger& job) { return FigureToJson(job.epsilon_budget); }
 
 // What the results say of the plan that the audience of a figure may depend on.
@@ -222,6 +205,7 @@ Json JobOfResults(const Json& results, Audience audience, TestFigures test) {
   job["rounds_released"] = results.at("rounds").size();
   job["attempts"] = nullptr;
   job["state"] = results.value("state", "finished");
+  job["ended"] = results.value("ended", Json(nullptr));
   job["reason"] = results.value("finish_reason", "");
   job["private"] = !results.at("claims").empty() && results.at("mechanism") != "none";
   job["seeded"] = results.value("seeded", is_seeded);
@@ -317,11 +301,27 @@ Json OverviewOfEvaluation(uint32_t round, const std::string& data, const Evaluat
           {"mean_squared_error", or_null(evaluation.mean_squared_error())}};
 }
 
-Json OverviewOfJob(const JobLedger& job, JobPlace place, Audience audience, TestFigures test) {
+Json JobStanding::EndedToJson() const { return ended == nullptr ? Json(nullptr) : Json(ended); }
+
+// The reason in the store is the operator's: it may count devices.
+JobStanding StandingOf(const JobLedger& job, JobPlace place, bool is_paused, Audience audience) {
+  const bool is_operators = audience == Audience::kOperator;
+  if (job.end) {
+    const HaltKind& kind = KindOf(job.end->kind);
+    return {kind.state, kind.name, is_operators ? job.end->reason : kind.words};
+  }
+  if (place != JobPlace::kServed) return {"stopped", nullptr, "no server runs it now"};
+  if (!job.halt) return {"running", nullptr, ""};
+  return {is_paused ? "paused" : KindOf(job.halt->kind).state, nullptr,
+          is_operators ? job.halt->reason : ""};
+}
+
+Json OverviewOfJob(const JobLedger& job, JobPlace place, Audience audience, TestFigures test,
+                   bool is_paused) {
   const Json configuration = ParseJson(job.job.configuration);
   const std::string mechanism = configuration.value("mechanism", "gau-lrq");
   const bool is_private = FindCodec(mechanism)->certified;
-  const JobEnd end = EndOf(job, place, audience);
+  const JobStanding standing = StandingOf(job, place, is_paused, audience);
   Json json = {{"job", job.job.number},
                {"model", job.job.model},
                {"parameters", configuration.value("dimension", Json(nullptr))},
@@ -330,8 +330,9 @@ Json OverviewOfJob(const JobLedger& job, JobPlace place, Audience audience, Test
                {"rounds_planned", job.rounds},
                {"rounds_released", job.job.released},
                {"attempts", job.job.attempts},
-               {"state", end.state},
-               {"reason", end.reason},
+               {"state", standing.state},
+               {"ended", standing.EndedToJson()},
+               {"reason", standing.reason},
                {"private", is_private},
                {"seeded", job.job.seeded},
                {"epsilon_budget", BudgetOf(job)},
@@ -373,10 +374,11 @@ Json OverviewOfStore(Store& store, Audience audience, TestFigures test) {
   overview["jobs"] = Json::array();
   std::vector<JobLedger> jobs = ReadLedger(store);
   AddPairs(store, &jobs);
+  const bool is_paused = store.IsPaused();
   const JobPlace last = store.Server() ? JobPlace::kServed : JobPlace::kLast;
   for (const JobLedger& job : jobs) {
     const JobPlace place = &job == &jobs.back() ? last : JobPlace::kPast;
-    overview["jobs"].push_back(OverviewOfJob(job, place, audience, test));
+    overview["jobs"].push_back(OverviewOfJob(job, place, audience, test, is_paused));
   }
   if (audience == Audience::kOperator) overview["devices"] = OverviewOfDevices(store.ListDevices());
   return overview;

@@ -9,7 +9,7 @@
 //    "sequence", "started", "now", "jobs": [job...]}; the operator's: {"devices", "network", "log"}
 //
 //   job     {"job", "model", "parameters", "mechanism", "begun", "rounds_planned",
-//            "rounds_released", "attempts", "state", "reason", "private", "seeded",
+//            "rounds_released", "attempts", "state", "ended", "reason", "private", "seeded",
 //            "epsilon_budget", "claims", "settings": [[name, value]...], "columns": [column...],
 //            "rounds": [round...], "evaluations": [...]}; the operator's: {"turns": of a job
 //            of passes, as turns_output.h has them, but "never_asked" is a text}
@@ -54,8 +54,21 @@ nlohmann::ordered_json OverviewOfEvaluation(uint32_t round, const std::string& d
 // A store's last job can go on; it is served, or not.
 enum class JobPlace { kPast, kLast, kServed };
 
+// What a job is about. All views that show it take it from here.
+struct JobStanding {
+  const char* state = "";       // running, paused, waiting, finished, gave-up, stopped
+  const char* ended = nullptr;  // name of the end (round/halt.h); null: the job is not over
+  std::string reason;           // for people
+
+  nlohmann::ordered_json EndedToJson() const;
+};
+
+//   is_paused  the store's jobs are
+JobStanding StandingOf(const JobLedger& job, JobPlace place, bool is_paused, Audience audience);
+
 nlohmann::ordered_json OverviewOfJob(const JobLedger& job, JobPlace place, Audience audience,
-                                     TestFigures test = TestFigures::kShown);
+                                     TestFigures test = TestFigures::kShown,
+                                     bool is_paused = false);
 
 // {"registered", "eligible", "revoked"}
 nlohmann::ordered_json OverviewOfDevices(const std::vector<DeviceRecord>& devices);

@@ -49,6 +49,7 @@ TEST(Job, StopsWhenTheBudgetCannotPayForAnotherRoundAndSaysWhatItWouldCost) {
              {"budget", privacy::EpsilonText(privacy::Account(config.plan, 2).epsilon(), 3),
               privacy::EpsilonText(privacy::Account(config.plan, 3).epsilon(), 3), "2 of 3 rounds",
               "larger budget"});
+  EXPECT_EQ(small.job.end(), Halt::kBudget);
   EXPECT_FALSE(small.job.gave_up()) << "it did what it was told to";
 }
 

@@ -104,6 +104,7 @@ TEST(Job, ASumTooLargeForTheModelIsReleasedAndChargedAndEndsTheJob) {
   ASSERT_EQ(small.store.releases.size(), 1u);
   EXPECT_FALSE(small.job.OpenRound());
   EXPECT_NE(small.job.finish_reason().find("training diverged"), std::string::npos);
+  EXPECT_EQ(small.job.end(), Halt::kDiverged);
   EXPECT_TRUE(small.job.gave_up());
 }
 

@@ -153,6 +153,27 @@ TEST_F(OverviewTest, AnEntryMadeFromAReleaseIsTheLedgersOwn) {
   EXPECT_EQ(ReleaseToJson(made, Audience::kOperator), ReleaseToJson(held, Audience::kOperator));
 }
 
+TEST_F(OverviewTest, AJobThatEndsBeforeItsPlanIsOverInEveryView) {
+  MakeStore(1);
+  SqliteStore store(path_, kCreate);
+  const auto ended = [&](Audience audience) {
+    const Json overview = OverviewOfStore(store, audience);
+    return overview["jobs"].back();
+  };
+  EXPECT_TRUE(ended(Audience::kPublic)["ended"].is_null());
+  EXPECT_EQ(ended(Audience::kPublic)["state"], "stopped") << "no server runs it";
+  EXPECT_EQ(OverviewOfStore(store, Audience::kPublic)["jobs"][0]["ended"], "replaced");
+  JobConfig config = SmallConfig();
+  config.plan.rounds = 1000;
+  store.BeginJob(OtherRecordOf(config));
+  store.HaltJob({Halt::kBudget, "3 devices would cost too much"});
+  EXPECT_EQ(ended(Audience::kOperator)["state"], "finished");
+  EXPECT_EQ(ended(Audience::kOperator)["ended"], "budget");
+  EXPECT_EQ(ended(Audience::kOperator)["reason"], "3 devices would cost too much");
+  EXPECT_EQ(ended(Audience::kPublic)["ended"], "budget");
+  EXPECT_FALSE(Says(ended(Audience::kPublic)["reason"], "3 devices"));
+}
+
 TEST_F(OverviewTest, AReportRunsNothingButWhatIsInIt) {
   MakeStore(1);
   SqliteStore store(path_, StoreMode::kRead);
@@ -202,7 +223,7 @@ TEST_F(OverviewTest, ALiveOneIsWhatItsEventsSay) {
   phase.kind = ServerPhase::Kind::kOpen;
   phase.round = 1;
   phase.drawn = 4;
-  events += live.OnPhase(phase, false, false);
+  events += live.OnPhase(phase, false);
   LedgerEntry entry = store.Ledger().back();
   entry.round = 1;
   entry.attempts = 2;
@@ -210,13 +231,15 @@ TEST_F(OverviewTest, ALiveOneIsWhatItsEventsSay) {
   events += live.OnEvaluation(1, "d", {});
   phase.kind = ServerPhase::Kind::kFinished;
   phase.reason = "too few devices";
-  events += live.OnPhase(phase, false, true);
+  phase.end = Halt::kDiverged;
+  events += live.OnPhase(phase, false);
   const Json overview = Json::parse(live.Text());
   const Json& job = overview["jobs"].back();
   EXPECT_EQ(overview["jobs"].size(), 2U);
   EXPECT_EQ(overview["live"], true);
   EXPECT_EQ(overview["log"], Json({"begins"}));
   EXPECT_EQ(job["state"], "gave-up");
+  EXPECT_EQ(job["ended"], "diverged");
   EXPECT_EQ(job["reason"], "too few devices");
   EXPECT_EQ(job["rounds_released"], 2);
   ASSERT_EQ(job["rounds"].size(), 2U);

@@ -36,6 +36,19 @@ TEST(ServeMetrics, AreInTheTextFormatWithTypeAndHelp) {
   EXPECT_TRUE(Shows(text, "# TYPE sotto_last_reported gauge\nsotto_last_reported 80\n")) << text;
 }
 
+// The alert SottoJobOver rests on it.
+TEST(ServeMetrics, AJobIsOverHoweverItEnded) {
+  JobFigures job;
+  EXPECT_TRUE(Shows(MetricsText({}, job), "\nsotto_job_over 0\n"));
+  job.rounds_planned = 60;
+  job.rounds_released = 45;
+  job.end = Halt::kBudget;
+  const std::string text = MetricsText({}, job);
+  EXPECT_TRUE(Shows(text, "\nsotto_job_over 1\n")) << text;
+  EXPECT_TRUE(Shows(text, "sotto_job_ended{kind=\"budget\"} 1\n")) << text;
+  EXPECT_TRUE(Shows(text, "sotto_job_ended{kind=\"all-rounds\"} 0\n")) << text;
+}
+
 TEST(ServeMetrics, AQuietNetworkIsNoReasonForAnAlarm) {
   NetworkFigures before;
   before.refused = 5;

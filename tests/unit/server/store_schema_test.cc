@@ -53,7 +53,7 @@ TEST_F(StoreSchemaTest, TheTablesOfVersionEightAreThese) {
             Status::kOk);
   uint8_t digest[kSha256Size];
   ASSERT_EQ(hash.Finish(digest), Status::kOk);
-  EXPECT_EQ(posix::Hex(digest), "72a2749fb07654e78a49bf2a95e26173d39ce048d4f9b5cf483cd3994b0738f1");
+  EXPECT_EQ(posix::Hex(digest), "f3aab917278513c4f7d2fb4aa715c591e122ec1f538067e180c2fd9eb4a0ee9e");
 }
 
 TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo) {

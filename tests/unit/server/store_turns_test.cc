@@ -43,7 +43,9 @@ TEST_F(StoreTurnsTest, EachStartGoesOnWithTheTurnsOfTheOnesBefore) {
   for (const auto& [device, count] : turns) EXPECT_EQ(count, 2) << device;
   const JobLedger job = ReadLedger(last.store())[0];
   ASSERT_TRUE(job.halt);
-  EXPECT_EQ(job.halt->kind, Halt::kFinished) << "and every start said the same";
+  EXPECT_EQ(job.halt->kind, Halt::kAllRounds) << "and every start said the same";
+  ASSERT_TRUE(job.end);
+  EXPECT_EQ(job.end->kind, Halt::kAllRounds);
   EXPECT_EQ(job.halt->number, 1);
   EXPECT_EQ(job.turns.participations, 2);
   ASSERT_EQ(job.turns.devices.size(), kSmallDevices);
@@ -97,10 +99,12 @@ TEST_F(StoreTurnsTest, WhyAJobOpensNoAttemptIsARecordUntilTheNextOne) {
   EXPECT_EQ(halt->rounds, 6);
   ASSERT_TRUE(server.Open());
   EXPECT_FALSE(ReadLedger(server.store())[0].halt);
+  EXPECT_FALSE(ReadLedger(server.store())[0].end);
   server.store().HaltJob({Halt::kGaveUp, "nobody came"});
   halt = ReadLedger(server.store())[0].halt;
   ASSERT_TRUE(halt);
   EXPECT_EQ(halt->attempts, 1);
+  EXPECT_EQ(ReadLedger(server.store())[0].end->kind, Halt::kGaveUp);
   EXPECT_EQ(InspectStore(path_).version, 8) << "every record is as it was written";
 }
 
