@@ -9,6 +9,7 @@
 
 #include "plans/claim.h"
 #include "plans/plan.h"
+#include "round/recorded_figures.h"
 
 namespace sotto::server {
 
@@ -30,6 +31,7 @@ struct LedgerEntry {
   double numeric_error = 0.0;               // largest numeric error in the public epsilon
   bool seeded = false;  // noise that the claims rest on derives from a seed: not private
   std::vector<privacy::Claim> claims;
+  RecordedFigures recorded;  // of its attempt; empty: the server was killed before it wrote them
 };
 
 }  // namespace sotto::server

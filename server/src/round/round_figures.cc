@@ -244,13 +244,21 @@ std::string RoundFigure::gauge_help() const {
   return fmt::format("Of the last attempt: {}{}{}", help_, *unit_ == '\0' ? "" : "; ", unit_);
 }
 
+const FigureValue* RoundFigure::RecordedIn(const RoundFacts& facts) const {
+  if (facts.release == nullptr || !IsSeen()) return nullptr;
+  const auto found = facts.release->recorded.find(name_);
+  return found == facts.release->recorded.end() ? nullptr : &found->second;
+}
+
 bool RoundFigure::CanRead(const RoundFacts& facts) const {
-  return (facts.release != nullptr && IsKept()) || (facts.outcome != nullptr && IsSeen());
+  return (facts.release != nullptr && IsKept()) || (facts.outcome != nullptr && IsSeen()) ||
+         RecordedIn(facts) != nullptr;
 }
 
 FigureValue RoundFigure::Read(const RoundFacts& facts) const {
   if (!CanRead(facts) || (is_of_noise_ && facts.is_without_noise)) return {};
-  return facts.release != nullptr && IsKept() ? kept_(facts) : seen_(facts);
+  if (facts.release != nullptr && IsKept()) return kept_(facts);
+  return facts.outcome != nullptr && IsSeen() ? seen_(facts) : *RecordedIn(facts);
 }
 
 Span<const RoundFigure> RoundFigures() { return {kFigures, std::size(kFigures)}; }

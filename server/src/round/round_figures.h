@@ -86,7 +86,8 @@ class RoundFigure {
       : name_(name), unit_(unit), help_(help) {}
 
   // What a row may say. Seen() and Kept(): how the figure is read of facts with an outcome, of
-  // facts with a release. If both are there, the release's is taken.
+  // facts with a release. If both are there, the release's is taken. If neither is, a release has
+  // what was recorded of its outcome.
   RoundFigure& Seen(Reader reader) { return Set(&RoundFigure::seen_, reader); }
   RoundFigure& Kept(Reader reader) { return Set(&RoundFigure::kept_, reader); }
   // Else the operator's.
@@ -112,7 +113,7 @@ class RoundFigure {
   const char* help() const { return help_; }
   // Who may see it in a job of this plan.
   Audience AudienceOf(const privacy::Plan& plan) const { return audience_(plan); }
-  bool IsIn(Place place) const { return (places_ & place) != 0; }
+  bool IsIn(Places places) const { return (places_ & places) != 0; }
   std::string words() const;  // heading of a column; in a line of text it follows the value
   bool is_said_if_zero() const { return is_said_if_zero_; }
   std::string gauge() const;
@@ -126,6 +127,7 @@ class RoundFigure {
   FigureValue Read(const RoundFacts& facts) const;
 
  private:
+  const FigureValue* RecordedIn(const RoundFacts& facts) const;  // null: it is not
   template <class T>
   RoundFigure& Set(T RoundFigure::*member, T value) {
     this->*member = value;

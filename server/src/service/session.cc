@@ -11,6 +11,7 @@
 #include "base/counted.h"
 #include "base/gave_up.h"
 #include "plans/statement.h"
+#include "round/recorded_figures.h"
 #include "service/job_start.h"
 #include "service/life_start.h"
 #include "service/report.h"
@@ -112,6 +113,7 @@ ServerEvents ServeSession::Events() {
   events.watch = [this] {
     monitor_.Write();
     live_.Write();
+    RecordFigures();
     return fleet_.Watch();
   };
   events.alive = [this](uint64_t now_ms) {
@@ -140,6 +142,8 @@ void ServeSession::OnOutcome(const RoundOutcome& outcome) {
     const std::lock_guard<std::mutex> lock(mutex_);
     release = std::exchange(unpublished_, std::nullopt);
     turns = std::exchange(turns_, JobTurns());
+    unrecorded_.push_back(
+        {0, outcome.round, outcome.attempt, outcome.released, FiguresToRecord(outcome)});
   }
   report_.Add(outcome);
   monitor_.OnOutcome(outcome);
@@ -154,6 +158,19 @@ void ServeSession::OnOutcome(const RoundOutcome& outcome) {
     monitor_.OnWarning();
   }
   if (outcome.released) evaluations_->OnRelease(server_, *job_, outcome.round);
+}
+
+// In the pool, so that no publication waits for it; and at the end.
+void ServeSession::RecordFigures() {
+  std::vector<RoundRecord> records;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    records.swap(unrecorded_);
+  }
+  if (records.empty()) return;
+  shared_.With([&](Store& store) {
+    for (const RoundRecord& record : records) store.CommitFigures(record);
+  });
 }
 
 // The claims' epsilons at other deltas take two accounts, which no publication waits for.
@@ -288,6 +305,7 @@ void ServeSession::EvaluateEnd() {
 
 void ServeSession::Finish(bool is_finished) {
   if (page_) page_->End();
+  RecordFigures();
   if (is_finished) EvaluateEnd();
   monitor_.WriteLast(server_, fleet_.devices()->eligible());
   if (store_->ignored_receipts() != 0) {

@@ -45,6 +45,7 @@ class ServeSession {
   ServerEvents Events();
   PageSources Sources();
   void OnOutcome(const RoundOutcome& outcome);
+  void RecordFigures();
   void FindPairs(uint32_t round, std::vector<privacy::Claim> claims);
   void Warn(const std::string& line);
   void BeginPage();
@@ -75,8 +76,10 @@ class ServeSession {
   std::optional<Job> job_;
   std::optional<ServedEvaluations> evaluations_;
   bool finds_pairs_ = false;  // in the pool
-  std::mutex mutex_;  // guards the members below: of the last release, until its publication
+  std::mutex
+      mutex_;  // guards the members below; the first and the last: of a release until its publication
   std::optional<LedgerEntry> unpublished_;
+  std::vector<RoundRecord> unrecorded_;  // published attempts
   JobTurns turns_;
 };
 

@@ -126,6 +126,18 @@ std::vector<privacy::Claim> ClaimsAfterAttempts(const History& history, const Jo
   return claims;
 }
 
+// Both lists are in the order of the rounds.
+void AddRecorded(JobLedger* ledger) {
+  auto record = ledger->attempts.begin();
+  for (LedgerEntry& release : ledger->releases) {
+    record = std::find_if(record, ledger->attempts.end(), [&](const RoundRecord& each) {
+      return each.round > release.round || (each.released && each.round == release.round);
+    });
+    if (record == ledger->attempts.end()) return;
+    if (record->round == release.round) release.recorded = FiguresOfRecord(record->figures);
+  }
+}
+
 }  // namespace
 
 LedgerEntry EntryOf(int64_t job, const ReleaseRecord& record, bool seeded) {
@@ -171,6 +183,7 @@ void AddPairs(Store& store, std::vector<JobLedger>* jobs) {
 std::vector<JobLedger> ReadLedger(Store& store) {
   const std::vector<LedgerEntry> releases = store.Ledger();
   const std::vector<StoredEvaluation> evaluations = store.Evaluations();
+  const std::vector<RoundRecord> attempts = store.RoundRecords();
   const History history = store.ReadHistory();
   std::vector<JobLedger> jobs;
   for (const JobEntry& job : history.jobs) {
@@ -189,6 +202,9 @@ std::vector<JobLedger> ReadLedger(Store& store) {
                  [&](const LedgerEntry& entry) { return entry.job == job.number; });
     std::copy_if(evaluations.begin(), evaluations.end(), std::back_inserter(ledger.evaluations),
                  [&](const StoredEvaluation& each) { return each.job == job.number; });
+    std::copy_if(attempts.begin(), attempts.end(), std::back_inserter(ledger.attempts),
+                 [&](const RoundRecord& each) { return each.job == job.number; });
+    AddRecorded(&ledger);
     ledger.after_attempts = ClaimsAfterAttempts(history, ledger);
     jobs.push_back(std::move(ledger));
   }

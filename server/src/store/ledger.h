@@ -31,6 +31,7 @@ struct JobLedger {
   // and if the job makes no claim against the server.
   std::vector<privacy::Claim> after_attempts;
   std::vector<StoredEvaluation> evaluations;  // of its releases, by round
+  std::vector<RoundRecord> attempts;          // what was seen of them, released or not
   std::optional<HaltEntry> halt;              // why it opens no attempt
   std::optional<HaltEntry> end;               // how it ended; absent: it can go on
   JobTurns turns;

@@ -142,6 +142,15 @@ struct StoredEvaluation {
   int64_t evaluated = 0;  // seconds since 1970
 };
 
+// What the operator saw of an attempt when its result was published.
+struct RoundRecord {
+  int64_t job = 0;
+  uint32_t round = 0;
+  uint32_t attempt = 0;
+  bool released = false;
+  std::string figures;  // FiguresToRecord()
+};
+
 // The limit on what the turns of one device in all jobs of a store may cost (store/life.h).
 struct LifeEpsilon {
   double epsilon = 0.0;

@@ -166,6 +166,15 @@ inline constexpr RecordKind kRecordKinds[] = {
      "SELECT EXISTS (SELECT 1 FROM models WHERE job = ? AND round > ?)",
      "SELECT count(*) FROM models JOIN chain ON kind = 'model' AND first_key = job "
      "AND second_key = round AND third_key = 0"},
+    {"figures",
+     3,
+     {{"round_records",
+       "SELECT job, round, attempt, released, figures FROM round_records "
+       "WHERE job = ? AND round = ? AND attempt = ?"}},
+     [](const int64_t* keys) {
+       return fmt::format("the figures of attempt {} at round {} of job {}", keys[2] + 1,
+                          keys[1] + 1, keys[0]);
+     }},
     {"evaluation",
      2,
      {{"evaluations",

@@ -290,4 +290,26 @@ std::vector<StoredEvaluation> ReadEvaluations(Database& database) {
   return all;
 }
 
+void AddFigures(Database& database, int64_t job, const RoundRecord& record) {
+  Insert(database, "round_records",
+         {{"job", job},
+          {"round", record.round},
+          {"attempt", record.attempt},
+          {"released", record.released},
+          {"figures", record.figures}});
+  Chain(database).Append({"figures", {job, record.round, record.attempt}});
+}
+
+std::vector<RoundRecord> ReadFigures(Database& database) {
+  std::vector<RoundRecord> all;
+  Statement row(database,
+                "SELECT job, round, attempt, released, figures FROM round_records "
+                "ORDER BY job, round, attempt");
+  while (row.Step()) {
+    all.push_back({row.Integer(0), static_cast<uint32_t>(row.Integer(1)),
+                   static_cast<uint32_t>(row.Integer(2)), row.Integer(3) != 0, row.Text(4)});
+  }
+  return all;
+}
+
 }  // namespace sotto::server

@@ -1,6 +1,6 @@
 // What a SQLite store has of each release beside its model: the privacy ledger in the tables
-// `facts` and `claims`, and evaluations in `evaluations` and `evaluated_classes`. Part of
-// sotto::server/store.
+// `facts` and `claims`, evaluations in `evaluations` and `evaluated_classes`, and what was seen of
+// attempts in `round_records`. Part of sotto::server/store.
 //
 // One thread at a time for each database.
 #pragma once
@@ -30,5 +30,9 @@ void AddEvaluation(Database& database, const StoredEvaluation& evaluation);
 
 // All evaluations, by job and round.
 std::vector<StoredEvaluation> ReadEvaluations(Database& database);
+
+// The same of what was seen of attempts; AddFigures() appends it to the chain.
+void AddFigures(Database& database, int64_t job, const RoundRecord& record);
+std::vector<RoundRecord> ReadFigures(Database& database);
 
 }  // namespace sotto::server

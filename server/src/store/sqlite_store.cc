@@ -383,6 +383,17 @@ std::vector<StoredEvaluation> SqliteStore::Evaluations() {
   return ReadEvaluations(database_);
 }
 
+void SqliteStore::CommitFigures(const RoundRecord& record) {
+  Commit commit(*this);
+  AddFigures(database_, job_, record);
+  commit.Finish();
+}
+
+std::vector<RoundRecord> SqliteStore::RoundRecords() {
+  const Transaction moment(database_, Transaction::Kind::kRead);
+  return ReadFigures(database_);
+}
+
 void SqliteStore::DeleteModels(int64_t newest) {
   Statement row(database_, "DELETE FROM models WHERE job = ? AND round <= ?");
   row.Bind(job_, newest).Run();

@@ -95,6 +95,8 @@ class SqliteStore final : public Store {
   void CommitEvaluation(uint32_t round, const EvaluatedData& data,
                         const Evaluation& evaluation) override;
   std::vector<StoredEvaluation> Evaluations() override;
+  void CommitFigures(const RoundRecord& record) override;
+  std::vector<RoundRecord> RoundRecords() override;
   ByteSpan ReceiptOf(uint32_t round, uint32_t attempt, int64_t device) override;
   void CheckReceipt(ByteSpan receipt, int64_t device) override;
   bool HasShown(int64_t device) const override;

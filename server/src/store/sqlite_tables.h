@@ -158,6 +158,15 @@ CREATE TABLE evaluated_classes (
   PRIMARY KEY (job, round, class),
   FOREIGN KEY (job, round) REFERENCES evaluations (job, round)
 ) STRICT;
+CREATE TABLE round_records (  -- what the operator saw of an attempt when its result was published
+  job INTEGER NOT NULL,
+  round INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  released INTEGER NOT NULL CHECK (released IN (0, 1)),
+  figures TEXT NOT NULL,  -- JSON, by name
+  PRIMARY KEY (job, round, attempt),
+  FOREIGN KEY (job, round, attempt) REFERENCES attempts (job, round, attempt)
+) STRICT;
 CREATE TABLE chain (
   sequence INTEGER PRIMARY KEY,
   kind TEXT NOT NULL,

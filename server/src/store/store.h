@@ -133,6 +133,13 @@ class Store : public JobLog {
   // All evaluations, by job and round.
   virtual std::vector<StoredEvaluation> Evaluations() = 0;
 
+  // Records what was seen of an attempt of the job that began; of each one record. `record.job` is
+  // not read. It is durable when the call returns.
+  virtual void CommitFigures(const RoundRecord& record) = 0;
+
+  // All of them, by job, round and attempt.
+  virtual std::vector<RoundRecord> RoundRecords() = 0;
+
   // Lets the next BeginJob() begin a new job instead of resuming the last one. Nothing is written
   // before that call.
   virtual void AllowNewJob() = 0;

@@ -91,6 +91,38 @@ TEST_F(OverviewTest, ThePublishedOneTellsNobodyWhoTookPart) {
   EXPECT_TRUE(without["jobs"][1]["evaluations"].empty());
 }
 
+// What a start of the server saw is there after it, and stays the operator's.
+TEST_F(OverviewTest, FiguresOfAnEarlierStartAreInTheOperatorsAlone) {
+  MakeStore(3);
+  {
+    SqliteStore store(path_);
+    JobConfig config = SmallConfig();
+    config.plan.rounds = 1000;
+    store.BeginJob(OtherRecordOf(config));
+    RoundOutcome outcome;
+    outcome.released = true;
+    outcome.round = 1;
+    outcome.cohort = 4;
+    outcome.topped_up = 2;
+    outcome.published_ms = 5000;
+    outcome.device_accuracy = privacy::AccuracyEstimate{0.5, 0.25, 0.125};
+    outcome.unclipped_fraction = 0.75;
+    store.CommitFigures({0, 1, 0, true, FiguresToRecord(outcome)});
+  }
+  SqliteStore store(path_, StoreMode::kRead);
+  const Json rounds = OverviewOfStore(store, Audience::kOperator)["jobs"][1]["rounds"];
+  EXPECT_EQ(rounds[1]["drawn"], 4);
+  EXPECT_EQ(rounds[1]["topped_up"], 2);
+  EXPECT_EQ(rounds[1]["published"], 5.0);
+  EXPECT_EQ(rounds[1]["device_accuracy"]["bar"], 0.125);
+  EXPECT_EQ(rounds[1]["reported"], 0) << "the release's own";
+  EXPECT_TRUE(rounds[0]["drawn"].is_null());
+  const Json published = OverviewOfStore(store, Audience::kPublic);
+  ExpectNoOperatorFields(published);
+  EXPECT_FALSE(published["jobs"][1]["rounds"][1].contains("drawn"));
+  EXPECT_EQ(published["jobs"][1]["rounds"][1]["unclipped_fraction"], 0.75);
+}
+
 TEST_F(OverviewTest, OfResultsIsThePublishedOrTheOperators) {
   const Json claim = {{"adversary", "public"},
                       {"view", "releases"},

@@ -84,5 +84,21 @@ TEST_F(StoreEvaluationsTest, ThereIsOneOfARoundAndNoneOfARoundThatReleasedNothin
   EXPECT_EQ(store.Evaluations().size(), 1u);
 }
 
+TEST_F(StoreEvaluationsTest, WhatWasSeenOfAttemptsIsARecordOfEachOnce) {
+  SqliteStore store(path_);
+  store.BeginJob(RecordOf(SmallConfig()));
+  store.CommitAttempt({2, 0, {0}});
+  store.CommitFigures({0, 1, 0, true, R"({"drawn":4})"});
+  store.CommitFigures({0, 2, 0, false, R"({"drawn":3})"});
+  EXPECT_THROW(store.CommitFigures({0, 2, 0, false, "{}"}), std::runtime_error);
+  EXPECT_THROW(store.CommitFigures({0, 7, 0, false, "{}"}), std::runtime_error);
+  const std::vector<RoundRecord> all = store.RoundRecords();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[1].round, 2u);
+  EXPECT_FALSE(all[1].released);
+  EXPECT_EQ(all[1].figures, R"({"drawn":3})");
+  InspectStore(path_);  // throws unless all of it is in the chain
+}
+
 }  // namespace
 }  // namespace sotto::server
