@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # client_readme.sh SOURCE_DIR BUILD_DIR WORK_DIR CMAKE_OPTION...
 # Follows ports/posix/client/README.md in a copy of the sources: its commands configure the client,
-# install it below WORK_DIR instead of /, bring its key there, and what the unit then starts takes part
-# in a job of the real server. Commands that change the machine are played; those of the cross build
+# install it below WORK_DIR instead of /, bring its kit there, and what the unit sotto-client@kitchen then starts takes
+# part in a job of the real server. What the unit sotto-client starts, after the way without a kit, finds all its files.
+# Commands that change the machine are played; those of the cross build
 # are run by arm_linux.aarch64 and tests/run.sh. The client is not built again: each of its sources would be
 # compiled as in BUILD_DIR, so the client of BUILD_DIR is the one that its preset builds.
 set -euo pipefail
@@ -26,8 +27,8 @@ play() {
   play useradd 'true'
   play systemctl 'true'
   play journalctl 'true'
-  play scp '[[ "$1" != keys/* ]] || cp "$1" .'
-  play sudoedit 'sed -i "s/sotto.example:7177/127.0.0.1:$(cat port)/" "$1"'
+  play scp '[[ "$1" != kits/* ]] || cp "$1" .'
+  play sudoedit 'sed -i "s/sotto.example:7177/${SERVER}/" "$1"'
   play install '
     arguments=()
     while (($# > 0)); do
@@ -39,6 +40,13 @@ play() {
     exec /usr/bin/install "${arguments[@]}"'
 }
 export PATH="${work}/played:${PATH}"
+
+# A port that nothing listens on.
+while :; do
+  port=$((20000 + RANDOM % 12000))
+  (: < "/dev/tcp/127.0.0.1/${port}") 2> /dev/null || break
+done
+export SERVER="127.0.0.1:${port}"
 
 # Paths of the device, in text, below the work folder.
 relocate() { sed -E "s#/(etc|var/lib)/sotto#${work}/root/\1/sotto#g; s#/usr/local/#${work}/root/usr/local/#g"; }
@@ -54,9 +62,9 @@ check_packages() {
   done
 }
 
-# start_server OPTION...: the README's server, on a port that nobody else has.
+# start_server OPTION...: the README's server.
 start_server() {
-  local options=("${@/#0.0.0.0:7177/127.0.0.1:0}")
+  local options=("${@/#0.0.0.0:7177/${SERVER}}")
   "${bin}/sotto" serve "${options[@]}" --port-file port > "${work}/server.txt" 2>&1 &
   server=$!
   trap 'kill ${server} 2> /dev/null || true' EXIT
@@ -94,7 +102,7 @@ printf '\0\0\10\1\0\0\0\10\0\1\2\3\4\5\6\7' > labels
 awk '/^```sh$/ { inside = 1; next } /^```/ { inside = 0 } inside' "${readme}" > commands.txt
 while IFS= read -r line; do
   echo "+ ${line}"
-  read -ra words <<< "${line}"
+  read -ra words <<< "${line/192.168.1.20:7177/${SERVER}}"
   case "${line}" in
     'sudo apt-get update') ;;
     'sudo apt-get install '*) check_packages "${words[@]:3}" ;;
@@ -103,8 +111,8 @@ while IFS= read -r line; do
     'cmake --preset client') ${line} "${options[@]}" ;;
     'cmake --build --preset client '*) build_client ;;
     'sudo cmake --install '*) cmake --install build/client --component client --prefix "${work}/root/usr/local" ;;
-    'build/host/bin/sotto keys new '*)
-      "${bin}/${words[0]##*/}" "${words[@]:1}"
+    'build/host/bin/sotto keys '*)
+      "${bin}/${words[0]##*/}" "${words[@]:1}" > keys.txt
       ;;
     'build/host/bin/sotto serve '*) start_server "${words[@]:2}" ;;
     *)
@@ -115,12 +123,15 @@ while IFS= read -r line; do
   [[ "${line}" != *client.toml\ /etc* ]] || relocate < ports/posix/client/client.toml > "${work}/root/etc/sotto/client.toml"
 done < commands.txt
 
-[[ "$(stat -c %a "${work}/root/var/lib/sotto" "${work}/root/var/lib/sotto/device.key")" == $'700\n600' ]]
-[[ ! -e kitchen.key && ! -e keys/kitchen.key ]]
-start="$(sed -n 's/^ExecStart=//p' "${work}/root/usr/local/lib/systemd/system/sotto-client.service" | relocate)"
+state="${work}/root/var/lib/sotto"
+[[ "$(stat -c %a "${state}" "${state}/kitchen.sotto" "${state}/device.key")" == $'700\n600\n600' ]]
+for file in kitchen.sotto kits/kitchen.sotto kitchen.key; do [[ ! -e "${file}" ]]; done
+units="${work}/root/usr/local/lib/systemd/system"
+start="$(sed -n 's/^ExecStart=//p' "${units}/sotto-client@.service" | sed 's/%i/kitchen/' | relocate)"
 read -ra words <<< "${start}"
 echo "+ ${start}"
 "${words[@]}" --give-up 60 2> "${work}/client.txt"
+[[ -s "${state}/kitchen.mark" ]]
 # The events, in the order and the words of the README's session.
 without_numbers() { sed -E 's/^[0-9-]+ [0-9:]+Z //; s/[0-9]+\.[0-9.]+(:[0-9]+)?/N/g; s/[0-9]+ bytes/N bytes/; s/bytes: [0-9]+/bytes: N/; s/[0-9]+ (samples|steps)/N \1/g'; }
 awk '/^```text$/ { inside = 1; next } /^```/ { inside = 0 } inside && /^[0-9 :Z-]*kitchen: /' "${readme}" | without_numbers > session.txt
@@ -133,6 +144,17 @@ wait "${server}" || {
   exit 1
 }
 grep -q 'all 2 rounds of the plan are released' "${work}/server.txt"
+
+# Without a kit, and now without a server: every file is read before the client connects.
+start="$(sed -n 's/^ExecStart=//p' "${units}/sotto-client.service" | relocate)"
+echo "+ ${start}"
+status=0
+${start} --give-up 0.1 2> "${work}/by-hand.txt" || status=$?
+((status == 4)) || {
+  cat "${work}/by-hand.txt"
+  echo "FAILED: exit status ${status}, not 4: no server"
+  exit 1
+}
 
 # The lines for client.toml are options of the program.
 "${words[0]}" --help > help.txt

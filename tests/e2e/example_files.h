@@ -240,6 +240,11 @@ class ExampleFiles : public DataFiles {
               "[[set]]\nat = [\"devices=8\"]\noptions = [\"clip=0.5\"]\n");
     Write("device.key", "sotto-key 1\ndevice small-1\nsecret " + std::string(64, 'a') + "\n");
     std::filesystem::permissions(Path("device.key"), std::filesystem::perms::owner_read);
+    Write("device.sotto", "version = 1\ndevice = \"small-1\"\nkey = \"" + std::string(64, 'a') +
+                              "\"\nserver = \"[::1]:7177\"\naccept-model = [\"" +
+                              std::string(64, 'd') + "\"]\ndata = \"a.csv:label=y\"\n");
+    std::filesystem::permissions(Path("device.sotto"), std::filesystem::perms::owner_read);
+    Write("names.txt", "# the kitchen\npi-1\npi-2,household-7\n");
     Write("token", std::string(64, 'b') + "\n");
     Write("state.json", DirectorysState());
     Write("shard", ShardOf(*posix::OpenModel(Path("net.toml"))));

@@ -155,9 +155,8 @@ trap 'echo "FAILED: line ${LINENO} of hosting.sh"' ERR
   head -c 6272 /dev/urandom
 } > "${work}/device/images"
 printf '\0\0\10\1\0\0\0\10\0\1\2\3\4\5\6\7' > "${work}/device/labels"
-start_device() { # start_device NUMBER KEY
-  "${bin}/sotto-client" --server "127.0.0.1:${devices_port}" --key "$2" --mark "${work}/device/mark$1" \
-    --data "${work}/device/images" --labels "${work}/device/labels" --give-up 60 --verbose \
+start_device() { # start_device NUMBER KIT
+  "${bin}/sotto-client" --kit "$2" --server "127.0.0.1:${devices_port}" --give-up 60 --verbose \
     > "${work}/device/$1.txt" 2>&1 &
   echo $! > "${work}/device/$1.pid"
 }
@@ -171,15 +170,15 @@ run_block 'useradd'
 run_block 'sudoedit'
 run_block 'sotto keys new'
 run_block 'raspberrypi.local'
-[[ "$(stat -c %a "${store}" "${work}/device/device.key")" == $'600\n600' ]]
-cp "${work}/root/var/lib/sotto/keys/pi-000001.key" "${work}/root/var/lib/sotto/keys/pi-000002.key" "${work}/device"
+[[ "$(stat -c %a "${store}" "${work}/device/pi-000000.sotto")" == $'600\n600' ]]
+cp "${work}"/root/var/lib/sotto/kits/pi-00000{1,2}.sotto "${work}/device"
 run_block 'rm -r'
 run_block 'systemctl enable --now sotto-server'
 grep -qx 'ok' "${work}/step.txt"
 grep -q 'devices 50, 50 eligible$' <(sed 's/  */ /g' "${work}/step.txt")
-start_device 0 "${work}/device/device.key"
-start_device 1 "${work}/device/pi-000001.key"
-start_device 2 "${work}/device/pi-000002.key"
+start_device 0 "${work}/device/pi-000000.sotto"
+start_device 1 "${work}/device/pi-000001.sotto"
+start_device 2 "${work}/device/pi-000002.sotto"
 run_block '/etc/nftables.conf'
 run_block 'ufw'
 run_block 'fleet.db.token'

@@ -6,6 +6,9 @@
 
 #include "e2e/program.h"
 #include "sotto/key_labels.h"
+#include "sotto/model/model_file.h"
+#include "sotto/model/model_text.h"
+#include "sotto/options/kit_file.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/run_key.h"
@@ -263,9 +266,110 @@ TEST_F(KeysTest, ARotationThatFailsAnnouncesNothingAndLeavesNothing) {
       Same(posix::ReadKeyFile(Path("new.key")).secret, posix::ReadKeyFile(Path("now.key")).secret));
 }
 
+// ---- Kits
+
+TEST_F(KeysTest, SeveralNamesGetAKitEach) {
+  const std::string digest = posix::ModelDigestHex(*posix::OpenModel("softmax-784-10"));
+  Succeeds("new", "pi-1 board.2 --kits " + Path("kits") +
+                      " --server '[::1]:7177' --model "
+                      "softmax-784-10 --data 'rows.csv:label=y' --samples 0:50");
+  ASSERT_EQ(List().size(), 2u);
+  for (const char* name : {"pi-1", "board.2"}) {
+    const std::string path = Path("kits/") + name + ".sotto";
+    EXPECT_EQ(Mode(path), 0600u);
+    const posix::Kit kit = posix::ReadKit(path);
+    EXPECT_EQ(kit.key.device_id, name);
+    EXPECT_TRUE(Same(kit.key.secret, SqliteStore(Path("store")).FindDevice(name).secret));
+    EXPECT_EQ(kit.settings.server, "[::1]:7177");
+    EXPECT_EQ(kit.settings.accept_model, digest);
+    EXPECT_EQ(kit.settings.data, "rows.csv:label=y");
+    EXPECT_EQ(kit.settings.samples, "0:50");
+  }
+  EXPECT_EQ(Mode(Path("kits")), 0700u);
+}
+
+TEST_F(KeysTest, AFileNamesDevicesAndTheirOwners) {
+  std::ofstream(Path("names")) << "\xEF\xBB\xBFname,owner\r\n# the kitchen\r\npi-1\r\n"
+                                  "pi-2,household-7\r\n\r\n";
+  const Outcome run = Keys("new", "--owner guest --names " + Path("names"));
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_EQ(run.output.find("keeps its name"), std::string::npos) << "the first devices";
+  ASSERT_EQ(List().size(), 2u);
+  EXPECT_EQ(List()[0]["owner"], "guest");
+  EXPECT_EQ(List()[1]["owner"], "household-7");
+  const std::string file = Path("more");
+  for (const auto& [text, words] : {std::pair("pi-3\npi 4\n", ":2: \"pi 4\": expected NAME"),
+                                    {"pi-3,\n", ":1: \"pi-3,\": expected NAME or NAME,OWNER"},
+                                    {"pi-3,a,b\n", ":1: \"pi-3,a,b\": expected"},
+                                    {"a\nb\na,c\n", ":3: \"a,c\": a comes twice, in line 1"},
+                                    {"\n", ": it names no device"}}) {
+    std::ofstream(file) << text;
+    Fails(1, "new", "--names " + file, file + words);
+  }
+  const Outcome more = Keys("new", "pi-3");
+  EXPECT_NE(more.output.find("keeps its name, and gets a new key from `sotto keys rotate`"),
+            std::string::npos)
+      << more.output;
+  EXPECT_EQ(List().size(), 3u);
+}
+
+TEST_F(KeysTest, AKitIsWrittenAgainAsItWas) {
+  Succeeds("new", "pi-1 --kits " + Path("kits") + " --server a:1 --accept-model any --data x.csv");
+  Succeeds("export", "pi-1 --kit " + Path("again"));
+  EXPECT_EQ(ReadFile(Path("again")), ReadFile(Path("kits/pi-1.sotto")));
+  Succeeds("rotate", "pi-1 --server b:2 --kit " + Path("moved"));
+  Succeeds("export", "pi-1 --kit " + Path("last"));
+  const posix::Kit last = posix::ReadKit(Path("last"));
+  EXPECT_EQ(last.settings.server, "b:2");
+  EXPECT_EQ(last.settings.data, "x.csv");
+  EXPECT_EQ(ReadFile(Path("last")), ReadFile(Path("moved")));
+  EXPECT_FALSE(Same(last.key.secret, posix::ReadKit(Path("again")).key.secret));
+  Succeeds("new", "other");
+  Fails(2, "export", "other --kit " + Path("none"), "add --server HOST:PORT");
+  Succeeds("export", "other --server c:3 --accept-model any --kit " + Path("other"));
+  Succeeds("export", "other --kit " + Path("other.again"));
+}
+
+TEST_F(KeysTest, AKitThatCannotBeWrittenRegistersNothing) {
+  const std::string kits = "--kits " + Path("kits") + " ";
+  Fails(2, "new", "a " + kits, "add --server HOST:PORT");
+  Fails(2, "new", "a --server a:1 " + kits, "has no job yet: add --model MODEL, or --accept-model");
+  Fails(2, "new", "a --server a --accept-model any " + kits, "expected HOST:PORT");
+  Fails(2, "new", "a --server a:1 --accept-model d00d " + kits, "hexadecimal digits");
+  Fails(2, "new", "a --server a:1", "--kits");
+  ASSERT_TRUE(std::filesystem::create_directory(Path("kits")));
+  std::ofstream(Path("kits/b.sotto")) << "precious";
+  Fails(1, "new", "a b --server a:1 --accept-model any " + kits, "never overwritten");
+  EXPECT_FALSE(std::filesystem::exists(Path("kits/a.sotto")));
+  EXPECT_EQ(List().size(), 0u);
+  Succeeds("new", "a");
+  Fails(2, "export", "a --server a:1 --key " + Path("key"), "are for --kit and --header");
+}
+
+TEST_F(KeysTest, AHeaderHasTheServerAndTheModelIfTheyAreKnown) {
+  Succeeds("new", "board-1");
+  Succeeds("export", "board-1 --header " + Path("key.h"));
+  EXPECT_EQ(ReadFile(Path("key.h")).find("Server"), std::string::npos);
+  Succeeds("export",
+           "board-1 --server '[fd00::1]:7177' --model softmax-784-10 --header " + Path("all.h"));
+  std::ofstream(Path("print.c")) << "#include \"all.h\"\n#include <stdio.h>\nint main(void) {\n"
+                                    "  for (unsigned i = 0; i < sizeof(kSottoModelDigest); ++i)\n"
+                                    "    printf(\"%02x\", kSottoModelDigest[i]);\n"
+                                    "  printf(\"%s %d\", kSottoServerHost, kSottoServerPort);\n"
+                                    "  return sizeof(kSottoDeviceSecret) != 32;\n}\n";
+  const Outcome run =
+      RunCommand(std::string(SOTTO_CXX_COMPILER) + " -Wall -Wextra -Werror -x c " +
+                 Path("print.c") + " -o " + Path("print") + " 2>&1 && " + Path("print"));
+  EXPECT_EQ(run.output,
+            posix::ModelDigestHex(*posix::OpenModel("softmax-784-10")) + "fd00::1 7177");
+}
+
 TEST_F(KeysTest, NothingPrintedHoldsASecret) {
-  std::string output = Keys("new", "--id board-1 --out " + Path("keys")).output;
+  std::string output = Keys("new", "board-1 --out " + Path("keys") +
+                                       " --server a:1 --accept-model any --kits " + Path("keys"))
+                           .output;
   output += Keys("export", "board-1 --header " + Path("key.h")).output;
+  output += Keys("export", "board-1 --kit " + Path("kit")).output;
   output += Keys("list", "--json " + Path("list.json")).output + ReadFile(Path("list.json"));
   output += Keys("list", "--json -").output;
   output += Keys("new", "--id board-1").output;
@@ -296,7 +400,10 @@ TEST_F(KeysTest, OptionsMayStandInATomlFile) {
 }
 
 TEST_F(KeysTest, ImpossibleOptionsAreUsageErrors) {
-  Fails(2, "new", "", "--id");
+  Fails(2, "new", "", "name the devices: NAME [NAME...], or --names FILE");
+  Fails(2, "new", "a --id b", "--id");
+  Fails(2, "new", "a b a", "a is named twice");
+  Fails(2, "new", "a --count 2", "name the devices");
   Fails(2, "new", "--id a --count 2", "--count");
   Fails(2, "new", "--id a --prefix b", "--prefix");
   Fails(2, "new", "--count 0", "--count");

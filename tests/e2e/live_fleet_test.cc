@@ -52,6 +52,45 @@ bool LogSays(const Server& server, const std::string& words) {
   return Eventually([&] { return Says(ReadFile(server.log), words); });
 }
 
+Process ClientWithKit(const Site& site, const std::string& kit) {
+  return {{SOTTO_CLIENT_PROGRAM, "--kit", site.Path("kits/" + kit)}, site.Path(kit + ".log")};
+}
+
+bool KitSays(const Site& site, const std::string& kit, const std::string& words) {
+  return Eventually([&] { return Says(ReadFile(site.Path(kit + ".log")), words); });
+}
+
+TEST(LiveFleetTest, AKitIsAllThatADeviceNeedsAlsoForANewKey) {
+  Site site(2);
+  const std::string store = site.Path("store");
+  Server server = site.Serve(LongJob());
+  std::vector<Process> clients = site.Clients(server.port);
+  ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
+  const std::string added =
+      Sotto(site, {"keys", "new", store, "pi-1", "pi-2", "pi-3", "--kits", site.Path("kits"),
+                   "--server", Address(server.port), "--data", "../data/train-images-idx3-ubyte",
+                   "--labels", "../data/train-labels-idx1-ubyte", "--samples", "0:8"});
+  EXPECT_TRUE(Says(added, "3 new devices, pi-1, pi-2, pi-3")) << added;
+  EXPECT_TRUE(Says(added, "keeps its name, and gets a new key from `sotto keys rotate`")) << added;
+  for (const char* kit : {"pi-1.sotto", "pi-2.sotto", "pi-3.sotto"}) {
+    clients.push_back(ClientWithKit(site, kit));
+  }
+  for (const char* kit : {"pi-1.sotto", "pi-2.sotto", "pi-3.sotto"}) {
+    EXPECT_TRUE(KitSays(site, kit, "sent its update")) << ReadFile(site.Path(kit) + ".log");
+  }
+  EXPECT_TRUE(std::filesystem::exists(site.Path("kits/pi-1.mark")));
+  // The new kit has all that the former one had.
+  Sotto(site, {"keys", "rotate", store, "pi-2", "--kit", site.Path("kits/new.sotto")});
+  EXPECT_TRUE(KitSays(site, "pi-2.sotto", "does not accept the key of pi-2"))
+      << ReadFile(site.Path("pi-2.sotto.log"));
+  clients[3].End();
+  clients.push_back(ClientWithKit(site, "new.sotto"));
+  EXPECT_TRUE(KitSays(site, "new.sotto", "sent its update"))
+      << ReadFile(site.Path("new.sotto.log"));
+  clients.clear();
+  Stop(server);
+}
+
 // SECURITY.md S23.
 TEST(LiveFleetTest, EveryCommandWorksBesideAServer) {
   Site site(2);

@@ -27,6 +27,8 @@
 #include "e2e/spoilt_files.h"
 #include "export/format.h"
 #include "options.h"
+#include "service/enrolment.h"
+#include "sotto/options/kit_file.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/terminal.h"
@@ -218,6 +220,16 @@ std::vector<Kind> Kinds() {
        "device.key",
        {kClient + "--key {file} --mark {dir}/other.mark"s},
        [](const std::string& path) { posix::ReadKeyFile(path); }},
+      {"kit",
+       {"kit"},
+       "device.sotto",
+       {kClient + "--kit {file}"s},
+       [](const std::string& path) { posix::ReadKit(path); }},
+      {"names of devices",
+       {"names"},
+       "names.txt",
+       {"sotto keys new {dir}/named.store --names {file}"},
+       [](const std::string& path) { server::ReadNames(path); }},
       {"mark",
        {"mark"},
        "mark",
@@ -274,7 +286,7 @@ const std::set<std::string> kNamesNoFileToRead = {
     // No files.
     "classes", "average", "smoothing-image", "seeds", "spectrum-rounds", "id", "prefix", "ID",
     "listen", "http", "http-name", "share", "salt", "only", "server", "samples", "address",
-    "sampling-rate", "owner"};
+    "sampling-rate", "owner", "accept-model", "kits"};
 
 // ---- Reading
 

@@ -50,7 +50,8 @@ sotto_policy(porting_project porting_project.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/porting_project)
 sotto_policy(security_page security_page.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/security_page)
 sotto_policy(toml_files toml_files.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/toml_files)
-sotto_policy(systemd_unit systemd_unit.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/systemd_unit)
+sotto_policy(systemd_unit systemd_unit.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/systemd_unit
+             ${PROJECT_BINARY_DIR})
 sotto_policy(version version.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${PROJECT_VERSION}
              $<TARGET_FILE:sotto_cli> $<TARGET_FILE:sotto_client>)
 sotto_policy(install install.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}

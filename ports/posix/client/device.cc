@@ -59,7 +59,7 @@ Device::Device(const ClientOptions& options, const ModelInfo& model, const Devic
       held_out_(MakeHeldOut(samples_.held_out_source())),
       memory_(model, kMaxBatchSize, MaxChunkBytes(kMaxFrame), true, true,
               2 * model.parameters + kMaxPadding),  // nearly any update, and every fixed-length one
-      records_(options.key),
+      records_(StatePath(options)),
       entropy_(options.seed ? std::optional<SeededEntropy>(key.secret) : std::nullopt),
       client_(MakeConfig(model), memory_.buffers()),
       connection_(ParseServerAddress(options.server), key_, kMaxFrame),

@@ -13,6 +13,7 @@
 
 #include "device.h"
 #include "ending.h"
+#include "kit.h"
 #include "options.h"
 #include "outputs.h"
 #include "peer_device.h"
@@ -20,7 +21,6 @@
 #include "share.h"
 #include "sotto/options/command.h"
 #include "sotto/posix/files.h"
-#include "sotto/posix/key_file.h"
 #include "sotto/posix/output_descriptor.h"
 #include "sotto/posix/process.h"
 #include "sotto/posix/signals.h"
@@ -68,7 +68,7 @@ class Program {
     CheckOptions(options);
     RequireOutputs(options);
     model_ = ModelOf(options);
-    key_ = sotto::posix::ReadKeyFile(options.key);
+    key_ = KeyOf(options);
     log.SetDevice(key_.device_id);
   }
 
@@ -116,8 +116,9 @@ int RunClient(const ClientOptions& options) {
   EventLog log("sotto-client", LogOptionsOf(options));
   try {
     RequireOwnArithmetic();
-    return options.peer.is_on ? Program<PeerDevice, PeerReporter>(options, log).Run()
-                              : Program<Device, Reporter>(options, log).Run();
+    const ClientOptions all = WithKit(options);
+    return all.peer.is_on ? Program<PeerDevice, PeerReporter>(all, log).Run()
+                          : Program<Device, Reporter>(all, log).Run();
   } catch (const std::invalid_argument& error) {
     return Fail(log, error, kExitUsage);
   } catch (const sotto::posix::FileError& error) {

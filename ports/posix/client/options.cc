@@ -41,16 +41,20 @@ constexpr double kMostSeconds = 1e9;
 
 std::vector<Row> DeviceRows() {
   return {
+      Row("kit", &ClientOptions::kit,
+          "this device's kit, from `sotto keys new --kits`: key, server, models, data; other "
+          "options win"),
       Row("server", &ClientOptions::server, "HOST:PORT of the server"),
-      Row("key", &ClientOptions::key, "this device's key file, from `sotto keys new`").Required(),
+      Row("key", &ClientOptions::key, "this device's key file, from `sotto keys new`")
+          .ByDefault("as --kit says"),
       Row("data", &ClientOptions::data,
           "the samples, FILE[:KEY=VALUE,...], as it is or gzip: CSV, NPZ, LIBSVM, IDX and more, "
           "see server/DATA.md")
-          .Required(),
+          .ByDefault("as --kit says"),
       Row("labels", &ClientOptions::labels, "IDX file of the labels, if --data is one of images"),
       Row("model", &ClientOptions::model, "model by name, or a file: FILE.toml"),
       Row("mark", &ClientOptions::mark, "file that remembers the last round trained for")
-          .ByDefault("KEY.mark"),
+          .ByDefault("KEY.mark, or NAME.mark beside the kit"),
       Row("hold", &ClientOptions::hold_s,
           "seconds for which the server may hold its answer until there is work; 0: poll as often "
           "as the server says")
@@ -104,7 +108,7 @@ std::vector<Row> PrivacyRows() {
       Row("ledger", &ClientOptions::ledger,
           "file that counts these updates, or a node's publications; never restore an older "
           "copy")
-          .ByDefault("KEY.updates, with --peer KEY.peer"),
+          .ByDefault("KEY.updates, with --peer KEY.peer; NAME... beside the kit"),
   };
 }
 
@@ -239,6 +243,10 @@ void CheckPeerOptions(const ClientOptions& options) {
 
 }  // namespace
 
+std::vector<Field<ClientOptions>> RowsOfKits() {
+  return Joined({DeviceRows(), ShareRows(), PrivacyRows()});
+}
+
 Command ClientCommand(std::function<void(const ClientOptions&)> run) {
   return CommandFor<ClientOptions>("sotto-client", "Takes part in a Sotto job as one device.")
       .Takes(DeviceRows())
@@ -286,13 +294,17 @@ LogOptions LogOptionsOf(const ClientOptions& options) {
   return log;
 }
 
+const std::string& StatePath(const ClientOptions& options) {
+  return options.state.empty() ? options.key : options.state;
+}
+
 std::string MarkPath(const ClientOptions& options) {
-  return options.mark.empty() ? options.key + ".mark" : options.mark;
+  return options.mark.empty() ? StatePath(options) + ".mark" : options.mark;
 }
 
 std::string LedgerPath(const ClientOptions& options) {
   return !options.ledger.empty() ? options.ledger
-                                 : options.key + (options.peer.is_on ? ".peer" : ".updates");
+                                 : StatePath(options) + (options.peer.is_on ? ".peer" : ".updates");
 }
 
 uint64_t MostRhoQ40(const PeerClientOptions& options) {

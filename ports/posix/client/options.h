@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,8 @@ struct PeerClientOptions {
 
 struct ClientOptions {
   std::string server = "127.0.0.1:7177";  // ParseServerAddress()
-  std::string key;                        // path of the key file
+  std::string kit;                        // path of the kit; empty: none. See kit.h
+  std::string key;                        // path of the key file; empty: the key is in the kit
   std::string data;                       // FILE[:KEY=VALUE,...], see sotto/data/source.h
   std::string labels;                     // path of the labels of an IDX file; empty: none
   std::string samples;                    // ParseSampleRange()
@@ -65,11 +67,16 @@ struct ClientOptions {
   std::optional<uint64_t> seed;  // INSECURE: for tests
   bool insecure_seed = false;
   PeerClientOptions peer;
+  std::set<std::string> given = {};  // names of the options that were typed, or in --config
+  std::string state = {};  // how the names of state files begin; empty: the name of the key file
 };
 
 // The program `sotto-client`.
 //   run  gets the options, unchecked
 Command ClientCommand(std::function<void(const ClientOptions&)> run);
+
+// The rows among which are those that a kit may set.
+std::vector<Field<ClientOptions>> RowsOfKits();
 
 // Throws if options contradict each other or a text has the wrong form. It opens no file.
 void CheckOptions(const ClientOptions& options);
@@ -79,6 +86,9 @@ SharedModel ModelOf(const ClientOptions& options);
 
 // How the program logs.
 LogOptions LogOptionsOf(const ClientOptions& options);
+
+// How the names of the files begin in which the device keeps its state, unless they are given.
+const std::string& StatePath(const ClientOptions& options);
 
 // The file of --mark.
 std::string MarkPath(const ClientOptions& options);

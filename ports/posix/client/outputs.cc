@@ -32,12 +32,11 @@ std::vector<NamedFile> OutputsOf(const ClientOptions& options) {
 }
 
 std::vector<NamedFile> OtherFilesOf(const ClientOptions& options) {
-  std::vector<NamedFile> files = {{"--key", options.key},
-                                  {"--mark", MarkPath(options)},
-                                  {"--data", ParseDataSource(options.data).path},
-                                  {"--labels", options.labels},
-                                  {"--config", options.config},
-                                  {"--job", options.peer.job.file}};
+  std::vector<NamedFile> files = {
+      {"--kit", options.kit},          {"--key", options.key},
+      {"--mark", MarkPath(options)},   {"--data", ParseDataSource(options.data).path},
+      {"--labels", options.labels},    {"--config", options.config},
+      {"--job", options.peer.job.file}};
   if (!options.peer.public_data.empty()) {
     files.push_back({"--public-data", ParseDataSource(options.peer.public_data).path});
   }

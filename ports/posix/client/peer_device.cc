@@ -51,7 +51,7 @@ PeerDevice::PeerDevice(const ClientOptions& options, const ModelInfo& model, con
       policy_row_(FindSharePolicy(options.peer.share)),
       reporter_(reporter),
       lock_(LedgerPath(options) + ".lock"),
-      store_(options.key),
+      store_(StatePath(options)),
       share_(std::move(share)),
       samples_(*share_.data, share_.view(), options.held_out),
       local_(model.parameters),

@@ -1,11 +1,12 @@
 #include <cstdint>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,7 +16,9 @@
 #include "cli/commands.h"
 #include "cli/rows.h"
 #include "plans/plan.h"
+#include "service/enrolment.h"
 #include "sotto/key_labels.h"
+#include "sotto/options/kit_file.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/run_key.h"
@@ -42,8 +45,12 @@ struct KeysOptions {
   std::optional<double> life_epsilon;
   std::optional<double> life_delta;
   std::string json;
-  std::string header;
-  std::string key;
+  KeyPaths to;
+  std::vector<std::string> names;
+  std::string names_file;
+  std::string kits;  // a folder
+  std::string model;
+  posix::KitSettings settings;  // that were given
 };
 
 Key NewSecret(const KeysOptions& o, uint32_t index) {
@@ -52,50 +59,33 @@ Key NewSecret(const KeysOptions& o, uint32_t index) {
                 : posix::RunKey(std::nullopt);
 }
 
-std::vector<Device> NewDevices(const KeysOptions& o) {
-  if (o.id.empty() == !o.count) {
+std::vector<Registration> NewDevices(const KeysOptions& o) {
+  std::vector<Registration> devices;
+  const int ways = (o.id.empty() && o.names.empty() ? 0 : 1) + (o.count ? 1 : 0) +
+                   (o.names_file.empty() ? 0 : 1);
+  if (ways != 1) {
     throw std::invalid_argument(
-        "keys new: name one device with --id, or several with --count and --prefix");
+        "keys new: name the devices: NAME [NAME...], or --names FILE, or --count and --prefix");
   }
-  if (!o.count) return {{o.id, NewSecret(o, 0)}};
+  if (!o.id.empty()) devices.push_back({{o.id, {}}});
+  for (const std::string& name : o.names) devices.push_back({{name, {}}});
+  if (!o.names_file.empty()) devices = ReadNames(o.names_file);
   const std::string prefix = o.prefix.value_or(o.seed ? "sim-" : "device-");
-  std::vector<Device> devices;
-  for (uint32_t i = 0; i < *o.count; ++i) {
-    devices.push_back({fmt::format("{}{:06}", prefix, i), NewSecret(o, i)});
+  for (uint32_t i = 0; i < o.count.value_or(0); ++i) {
+    devices.push_back({{fmt::format("{}{:06}", prefix, i), {}}});
+  }
+  std::set<std::string> names;
+  for (uint32_t i = 0; i < devices.size(); ++i) {
+    Registration& each = devices[i];
+    if (!names.insert(each.device.id).second) {
+      throw std::invalid_argument(
+          fmt::format("keys new: {} is named twice; name it once", each.device.id));
+    }
+    each.device.secret = NewSecret(o, i);
+    if (each.owner.empty()) each.owner = o.owner;
   }
   return devices;
 }
-
-// The key files in a folder, one for each device. They have no names before Publish(), and are
-// removed if one cannot be written or if the store then fails. Without a folder there are none.
-class KeyFiles {
- public:
-  explicit KeyFiles(const std::string& folder) : folder_(folder) {
-    const size_t leftovers = folder.empty() ? 0 : posix::PendingFiles::RemoveLeftovers(folder);
-    if (leftovers == 0) return;
-    fmt::print(
-        stderr,
-        "{}: removed {} of a `keys new` that was interrupted; `sotto keys export` writes the "
-        "key of a device that is in the store\n",
-        folder, Counted(leftovers, "key file"));
-  }
-
-  void Write(const std::vector<Device>& devices) {
-    if (folder_.empty()) return;
-    files_.emplace(folder_);
-    for (const Device& device : devices) {
-      files_->Add(device.id + ".key", posix::KeyFileText({device.id, device.secret}).text);
-    }
-  }
-
-  void Publish() {
-    if (files_) files_->Publish();
-  }
-
- private:
-  const std::string folder_;
-  std::optional<posix::PendingFiles> files_;
-};
 
 // The life epsilon with which a store is made. The same once more changes nothing: the command may
 // have been interrupted.
@@ -114,30 +104,73 @@ void SetLifeEpsilon(const KeysOptions& o, size_t devices, Store& store) {
       *o.life_epsilon, o.life_delta.value_or(privacy::DefaultDelta(static_cast<int64_t>(devices))));
 }
 
-void RunNew(const KeysOptions& o) {
-  const std::vector<Device> devices = NewDevices(o);
-  const std::unique_ptr<Store> store = OpenStore(o.store, StoreMode::kCreate);
-  KeyFiles files(o.out);
-  store->RequireNew(devices);
-  SetLifeEpsilon(o, devices.size(), *store);
-  files.Write(devices);  // takes time; nobody waits for the store meanwhile
-  store->AddDevices(devices, o.seed.has_value(), o.owner);
-  try {
-    files.Publish();
-  } catch (const std::exception& error) {
-    throw std::runtime_error(
-        fmt::format("{}; the devices are in the store: `sotto keys export {} NAME --key FILE` "
-                    "writes the key of each",
-                    error.what(), o.store));
+// "3 new devices, pi-0 to pi-2", or all their names.
+std::string DescribeNew(const KeysOptions& o, const std::vector<Registration>& devices) {
+  constexpr size_t kMostNames = 8;
+  std::string text = Counted(devices.size(), "new device");
+  if (o.count || devices.size() > kMostNames) {
+    text += ", " + devices.front().device.id;
+    return devices.size() == 1 ? text : text + " to " + devices.back().device.id;
   }
-  fmt::print("{}: {}, {}{}\n", o.store, Counted(devices.size(), "new device"), devices.front().id,
-             devices.size() == 1 ? "" : " to " + devices.back().id);
-  if (o.out.empty()) {
-    fmt::print("no key files without --out; `sotto keys export` writes one when it is needed\n");
-  } else {
+  for (const Registration& each : devices) text += ", " + each.device.id;
+  return text;
+}
+
+void PrintNew(const KeysOptions& o, const std::vector<Registration>& devices, bool had_devices) {
+  fmt::print("{}: {}\n", o.store, DescribeNew(o, devices));
+  if (!o.kits.empty()) {
+    fmt::print(
+        "{}: a kit NAME{} for each; move it to its device, keep no copy: there "
+        "`sotto-client --kit NAME{}` needs nothing else\n",
+        o.kits, posix::kKitEnding, posix::kKitEnding);
+  }
+  if (!o.out.empty()) {
     fmt::print("{}: a key file NAME.key for each; move it to its device, keep no copy\n", o.out);
   }
+  if (o.kits.empty() && o.out.empty()) {
+    fmt::print(
+        "no key files without --out, no kits without --kits; `sotto keys export` writes one when "
+        "it is needed\n");
+  }
+  if (had_devices) {
+    fmt::print(
+        "they are new devices, with turns and an account of their own: a machine that was in the "
+        "fleet before keeps its name, and gets a new key from `sotto keys rotate`\n");
+  }
   if (o.seed) fmt::print("{}; whoever knows the seed knows every secret\n", kSeededNote);
+}
+
+void RunNew(const KeysOptions& o) {
+  std::vector<Registration> devices = NewDevices(o);
+  const std::unique_ptr<Store> store = OpenStore(o.store, StoreMode::kCreate);
+  DeviceFiles key_files(o.out, ".key");
+  DeviceFiles kits(o.kits, posix::kKitEnding);
+  std::vector<Device> secrets;
+  for (const Registration& each : devices) secrets.push_back(each.device);
+  store->RequireNew(secrets);
+  const bool had_devices = !store->ListDevices().empty();
+  const posix::KitSettings settings =
+      o.kits.empty() ? posix::KitSettings() : WithModel(o.settings, o.model, *store);
+  SetLifeEpsilon(o, devices.size(), *store);
+  // It takes time; nobody waits for the store meanwhile.
+  for (Registration& each : devices) {
+    const posix::DeviceKey key = {each.device.id, each.device.secret};
+    if (!o.out.empty()) key_files.Add(key.device_id, posix::KeyFileText(key));
+    if (o.kits.empty()) continue;
+    kits.Add(key.device_id, posix::KitText({key, settings}));
+    each.kit = posix::KitSettingsText(o.settings);
+  }
+  store->Register(devices, o.seed.has_value());
+  try {
+    key_files.Publish();
+    kits.Publish();
+  } catch (const std::exception& error) {
+    throw std::runtime_error(
+        fmt::format("{}; the devices are in the store: `sotto keys export {} NAME` writes the "
+                    "files of each, with --key FILE or --kit FILE",
+                    error.what(), o.store));
+  }
+  PrintNew(o, devices, had_devices);
 }
 
 std::string Time(int64_t seconds) {
@@ -190,105 +223,62 @@ void RunOwner(const KeysOptions& o) {
       o.store, o.id, o.owner);
 }
 
-// The header is valid in C and C++. The data is `static` so that several files may include the
-// header.
-posix::SecretText HeaderText(const Device& device) {
-  posix::SecretText header;
-  header.text.reserve(2048);
-  const auto out = std::back_inserter(header.text);
-  fmt::format_to(
-      out,
-      "// SECRET: the key of device {0}. Whoever has it can pose as the device and take the noise\n"
-      "// off its updates. Keep it out of version control, and put it on this one device only.\n"
-      "#ifndef SOTTO_DEVICE_KEY_H_\n"
-      "#define SOTTO_DEVICE_KEY_H_\n\n"
-      "#include <stdint.h>\n\n"
-      "static const char kSottoDeviceId[] = \"{0}\";\n"
-      "static const uint8_t kSottoDeviceSecret[{1}] = {{",
-      device.id, kKeySize);
-  for (size_t i = 0; i < kKeySize; ++i) {
-    fmt::format_to(out, "{}0x{:02x},", i % 8 == 0 ? "\n    " : " ", device.secret.bytes[i]);
-  }
-  fmt::format_to(out, "\n}};\n\n#endif  // SOTTO_DEVICE_KEY_H_\n");
-  return header;
-}
-
 void RequireNoStoreFiles(const KeysOptions& o) {
-  for (const Output& output : {Output{"--header", o.header}, Output{"--key", o.key}}) {
+  for (const Output& output :
+       {Output{"--header", o.to.header}, Output{"--key", o.to.key}, Output{"--kit", o.to.kit}}) {
     if (!output.path.empty()) RequireNoStoreFile(output, o.store);
   }
 }
 
-// The files of a device's key. They are whole and durable, but have no names and are not announced
-// before Publish(): what they are for must hold first.
-class KeyOutputs {
- public:
-  KeyOutputs(const KeysOptions& o, const Device& device) {
-    if (!o.header.empty()) {
-      Add(o.header, HeaderText(device), "a C header with the secret of device " + device.id);
+// Whether an option was given that kits and headers have.
+bool HasKitSettings(const KeysOptions& o) {
+  return !o.model.empty() || !posix::KitSettingsText(o.settings).empty();
+}
+
+void RequireKeyOutput(const KeysOptions& o, const char* why) {
+  const KeyPaths& to = o.to;
+  if (!to.header.empty() || !to.key.empty() || !to.kit.empty()) {
+    if (HasKitSettings(o) && to.header.empty() && to.kit.empty()) {
+      throw std::invalid_argument(
+          "--server, --model, --accept-model, --data, --labels and --samples are for --kit and "
+          "--header: a key file has none of them");
     }
-    if (!o.key.empty()) {
-      Add(o.key, posix::KeyFileText({device.id, device.secret}),
-          "the key file of device " + device.id);
-    }
-    for (const std::string& left : posix::OtherLeftovers(o.key.empty() ? o.header : o.key)) {
-      fmt::print(stderr,
-                 "{}: a command that was interrupted left it, maybe with a secret; remove it. "
-                 "`sotto keys export` writes the key that a store has\n",
-                 left);
-    }
+    return RequireNoStoreFiles(o);
   }
-
-  void Publish() {
-    for (const KeyOutput& output : outputs_) output.file->Publish();
-    for (const KeyOutput& output : outputs_) {
-      fmt::print("{}: {}\n", output.file->path(), output.what);
-    }
-  }
-
- private:
-  struct KeyOutput {
-    std::unique_ptr<posix::PendingFile> file;
-    std::string what;
-  };
-
-  void Add(const std::string& path, const posix::SecretText& content, std::string what) {
-    outputs_.push_back({std::make_unique<posix::PendingFile>(path, content.text), std::move(what)});
-  }
-
-  std::vector<KeyOutput> outputs_;
-};
+  throw std::invalid_argument(why);
+}
 
 void RunRotate(const KeysOptions& o) {
-  if (o.header.empty() && o.key.empty()) {
-    throw std::invalid_argument(
-        "keys rotate: say where the new key goes, with --key FILE or --header FILE.h; the old one "
-        "opens nothing any more");
-  }
-  RequireNoStoreFiles(o);
+  RequireKeyOutput(o,
+                   "keys rotate: say where the new key goes, with --kit FILE, --key FILE or "
+                   "--header FILE.h; the "
+                   "old one opens nothing any more");
   const std::unique_ptr<Store> store = OpenStore(o.store);
   store->FindDevice(o.id);  // before a file is written
   const Device device = {o.id, posix::RunKey(std::nullopt)};
+  const posix::KitSettings settings = KitOf(o.id, o.settings, *store);
   // A key that is in the store and nowhere else would shut the device out.
-  KeyOutputs outputs(o, device);
+  KeyOutputs outputs(o.to, device, settings, o.model, *store);
   store->RotateDevice(o.id, device.secret);
   fmt::print("{}: device {} has a new key; the old one opens nothing any more\n", o.store, o.id);
   try {
+    if (HasKitSettings(o)) store->SetKit(o.id, posix::KitSettingsText(settings));
     outputs.Publish();
   } catch (const std::exception& error) {
     throw std::runtime_error(
         fmt::format("{}; the new key is in the store: `sotto keys export {} {}` writes it, with "
-                    "--key FILE or --header FILE.h",
+                    "--kit FILE, --key FILE or --header FILE.h",
                     error.what(), o.store, o.id));
   }
 }
 
 void RunExport(const KeysOptions& o) {
-  if (o.header.empty() && o.key.empty()) {
-    throw std::invalid_argument("keys export: say where to, with --header FILE.h or --key FILE");
-  }
-  RequireNoStoreFiles(o);
-  KeyOutputs(o, OpenStore(o.store)->FindDevice(o.id)).Publish();
+  RequireKeyOutput(o, "keys export: say where to, with --kit FILE, --header FILE.h or --key FILE");
+  const std::unique_ptr<Store> store = OpenStore(o.store);
+  const posix::KitSettings settings = KitOf(o.id, o.settings, *store);
+  KeyOutputs outputs(o.to, store->FindDevice(o.id), settings, o.model, *store);
+  if (HasKitSettings(o)) store->SetKit(o.id, posix::KitSettingsText(settings));
+  outputs.Publish();
 }
 
 using Row = posix::Field<KeysOptions>;
@@ -303,35 +293,58 @@ posix::Command KeysCommandOf(const char* name, const char* help, const Fields& o
       .Runs(run);
 }
 
+// What a kit says, beside the key.
+//   needs  the option without which they mean nothing; null: RequireKeyOutput() says so
+Fields KitSettingsFields(const char* needs) {
+  Fields rows;
+  for (const auto& row : posix::KitFields()) rows.push_back(Row(row, &KeysOptions::settings));
+  rows.push_back(Row("model", &KeysOptions::model,
+                     "accept this model alone, by name or FILE.toml, unless --accept-model is "
+                     "given"));
+  for (Row& row : rows) {
+    if (needs != nullptr) row.Needs(needs);
+    if (std::string_view(row.name) == "accept-model") row.ByDefault("the model of the store's last job");
+  }
+  return rows;
+}
+
 Fields NewFields() {
-  return {
-      Row("id", &KeysOptions::id, "name of one device: A-Z a-z 0-9 . _ -"),
-      Row("count", &KeysOptions::count, "number of devices, named PREFIX000000 and on")
-          .Within({1, 1000000})
-          .Excludes("id"),
-      Row("prefix", &KeysOptions::prefix, "how the names of these devices begin")
-          .Excludes("id")
-          .ByDefault("device-; sim- if seeded"),
-      Row("out", &KeysOptions::out, "write a key file for each device into this folder"),
-      Row("owner", &KeysOptions::owner,
-          "the one owner of these devices, whose data they train on, such as household-7: A-Z a-z "
-          "0-9 . _ -"),
-      Row("seed", &KeysOptions::seed,
-          "derive the secrets from a number, as the simulator does; for tests only")
-          .Excludes("id")
-          .Needs("insecure-seed"),
-      Row("insecure-seed", &KeysOptions::insecure_seed,
-          "yes, I know that a seeded secret protects nothing")
-          .Needs("seed"),
-      Row("life-epsilon", &KeysOptions::life_epsilon,
-          "of a new store: what the turns of one device in all of its jobs may cost together")
-          .Within({1e-6, 1e6})
-          .ByDefault("none: a second job of passes is refused"),
-      Row("life-delta", &KeysOptions::life_delta, "of that epsilon")
-          .Within({1e-300, 0.5})
-          .Needs("life-epsilon")
-          .ByDefault("min(1e-5, 1/(10 devices))"),
-  };
+  return posix::Joined(
+      {{
+           Row("", &KeysOptions::names, "names of devices: A-Z a-z 0-9 . _ -").Argument("NAME"),
+           Row("id", &KeysOptions::id, "the name of one device"),
+           Row("names", &KeysOptions::names_file,
+               "file of the names, one a line; a comma and an owner may follow"),
+           Row("count", &KeysOptions::count, "number of devices, named PREFIX000000 and on")
+               .Within({1, 1000000})
+               .Excludes("id"),
+           Row("prefix", &KeysOptions::prefix, "how the names of these devices begin")
+               .Excludes("id")
+               .ByDefault("device-; sim- if seeded"),
+           Row("kits", &KeysOptions::kits,
+               "write a kit for each device into this folder: all that sotto-client needs"),
+           Row("out", &KeysOptions::out, "write a key file for each device into this folder"),
+           Row("owner", &KeysOptions::owner,
+               "the one owner of these devices, whose data they train on, such as household-7: A-Z "
+               "a-z "
+               "0-9 . _ -"),
+           Row("seed", &KeysOptions::seed,
+               "derive the secrets from a number, as the simulator does; for tests only")
+               .Excludes("id")
+               .Needs("insecure-seed"),
+           Row("insecure-seed", &KeysOptions::insecure_seed,
+               "yes, I know that a seeded secret protects nothing")
+               .Needs("seed"),
+           Row("life-epsilon", &KeysOptions::life_epsilon,
+               "of a new store: what the turns of one device in all of its jobs may cost together")
+               .Within({1e-6, 1e6})
+               .ByDefault("none: a second job of passes is refused"),
+           Row("life-delta", &KeysOptions::life_delta, "of that epsilon")
+               .Within({1e-300, 0.5})
+               .Needs("life-epsilon")
+               .ByDefault("min(1e-5, 1/(10 devices))"),
+       },
+       posix::Under("Kits", KitSettingsFields("kits"))});
 }
 
 Row DeviceRow() { return Row("", &KeysOptions::id, "the device's name").Argument("ID").Required(); }
@@ -345,11 +358,19 @@ Fields OwnerFields() {
 
 // Of one device, and where its key goes.
 Fields KeyFields() {
-  return {
-      DeviceRow(),
-      Row("header", &KeysOptions::header, "a new C header for firmware"),
-      Row("key", &KeysOptions::key, "a new key file, as `sotto keys new --out` writes it"),
-  };
+  return posix::Joined(
+      {{
+           DeviceRow(),
+           Row("kit", posix::At(&KeysOptions::to, &KeyPaths::kit),
+               "a new kit, as `sotto keys new --kits` writes it: with the settings of the one "
+               "before, "
+               "unless they are given"),
+           Row("header", posix::At(&KeysOptions::to, &KeyPaths::header),
+               "a new C header for firmware, with the server and the model if they are known"),
+           Row("key", posix::At(&KeysOptions::to, &KeyPaths::key),
+               "a new key file, as `sotto keys new --out` writes it"),
+       },
+       posix::Under("Kits", KitSettingsFields(nullptr))});
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "evaluation/evaluation.h"
+#include "round/devices.h"
 #include "round/job_log.h"
 #include "round/ledger_entry.h"
 #include "sotto/span.h"
@@ -31,6 +32,13 @@ struct DeviceRecord {
   bool seeded = false;
 
   bool is_eligible() const { return !revoked.has_value(); }
+};
+
+// A device that is to be registered.
+struct Registration {
+  Device device;
+  std::string owner = {};  // whose data it trains on; empty: it has none
+  std::string kit = {};    // posix::KitSettingsText(); empty: it gets none
 };
 
 // From one attempt of a job on, another number of devices is eligible.

@@ -19,10 +19,10 @@ void RequireValidName(const std::string& id) {
 
 }  // namespace
 
-void SqliteDevices::Add(const std::vector<Device>& devices, bool seeded, const std::string& owner) {
-  if (!owner.empty()) RequireValidOwner(owner);
+void SqliteDevices::Add(const std::vector<Registration>& devices, bool seeded) {
   Chain chain(database_);
-  for (const Device& device : devices) {
+  for (const auto& [device, owner, kit] : devices) {
+    if (!owner.empty()) RequireValidOwner(owner);
     RequireNew(device);
     Insert(database_, "devices",
            {{"id", device.id},
@@ -32,6 +32,7 @@ void SqliteDevices::Add(const std::vector<Device>& devices, bool seeded, const s
     const int64_t number = database_.Integer("SELECT last_insert_rowid()");
     chain.Append({"device", {number}});
     if (!owner.empty()) AppendOwner(chain, number, owner);
+    if (!kit.empty()) AppendKit(chain, number, kit);
   }
 }
 
@@ -129,6 +130,37 @@ std::string SqliteDevices::OwnerOf(Chain& chain, int64_t device) {
                 "SELECT number, owner FROM owners WHERE device = ? ORDER BY number DESC LIMIT 1");
   if (!row.Bind(device).Step()) return "";
   chain.RequireIntact({"owner", {device, row.Integer(0)}});
+  return row.Text(1);
+}
+
+void SqliteDevices::AppendKit(Chain& chain, int64_t device, const std::string& settings) {
+  Statement last(database_, "SELECT coalesce(max(number), 0) FROM kits WHERE device = ?");
+  last.Bind(device).Step();
+  const int64_t number = last.Integer(0) + 1;
+  Insert(database_, "kits",
+         {{"device", device},
+          {"number", number},
+          {"settings", settings},
+          {"written", SecondsSince1970()}});
+  chain.Append({"kit", {device, number}});
+}
+
+void SqliteDevices::SetKit(const std::string& id, const std::string& settings) {
+  Chain chain(database_);
+  const int64_t device = NumberOf(id);
+  if (KitOf(chain, device) != settings) AppendKit(chain, device, settings);
+}
+
+std::string SqliteDevices::KitOf(const std::string& id) {
+  Chain chain(database_);
+  return KitOf(chain, NumberOf(id));
+}
+
+std::string SqliteDevices::KitOf(Chain& chain, int64_t device) {
+  Statement row(database_,
+                "SELECT number, settings FROM kits WHERE device = ? ORDER BY number DESC LIMIT 1");
+  if (!row.Bind(device).Step()) return "";
+  chain.RequireIntact({"kit", {device, row.Integer(0)}});
   return row.Text(1);
 }
 

@@ -1,5 +1,5 @@
-// The devices of a SQLite store: the tables `devices`, `revocations`, `rotations` and `owners`.
-// Part of sotto::server/store.
+// The devices of a SQLite store: the tables `devices`, `revocations`, `rotations`, `owners` and
+// `kits`. Part of sotto::server/store.
 //
 // What changes a device runs in the caller's transaction and appends its record to the chain; what
 // reads a secret verifies the device's records. Refusals name the file and say what to do.
@@ -23,16 +23,18 @@ class SqliteDevices {
   // The database must hold the tables of sqlite_tables.h, and must outlive this object.
   explicit SqliteDevices(Database& database) : database_(database) {}
 
-  // As Store::AddDevices() says.
-  void Add(const std::vector<Device>& devices, bool seeded, const std::string& owner);
+  // As Store::Register() says.
+  void Add(const std::vector<Registration>& devices, bool seeded);
 
   // Throws if Add() would refuse this device.
   void RequireNew(const Device& device);
 
-  // These four refuse a device that there is not, and one that is revoked.
+  // These refuse a device that there is not, and one that is revoked.
   void Revoke(const std::string& id);
   void Rotate(const std::string& id, const Key& secret);
   void SetOwner(const std::string& id, const std::string& owner);
+  void SetKit(const std::string& id, const std::string& settings);
+  std::string KitOf(const std::string& id);
   Device Find(const std::string& id);
 
   // All devices, and the numbers of the eligible ones, in the order in which they were added.
@@ -50,6 +52,8 @@ class SqliteDevices {
   int64_t NumberOf(const std::string& id);
   Key SecretOf(Chain& chain, int64_t device);
   void AppendOwner(Chain& chain, int64_t device, const std::string& owner);
+  void AppendKit(Chain& chain, int64_t device, const std::string& settings);
+  std::string KitOf(Chain& chain, int64_t device);
   std::string OwnerOf(Chain& chain, int64_t device);
 
   Database& database_;

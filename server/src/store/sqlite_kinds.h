@@ -71,6 +71,13 @@ inline constexpr RecordKind kRecordKinds[] = {
      [](const int64_t* keys) {
        return fmt::format("owner {} of device number {}", keys[1], keys[0]);
      }},
+    {"kit",
+     2,
+     {{"kits",
+       "SELECT device, number, settings, written FROM kits WHERE device = ? AND number = ?"}},
+     [](const int64_t* keys) {
+       return fmt::format("kit {} of device number {}", keys[1], keys[0]);
+     }},
     {"pause",
      1,
      {{"pauses", "SELECT number, paused, since FROM pauses WHERE number = ?"}},

@@ -92,10 +92,9 @@ void SqliteStore::RequireNew(const std::vector<Device>& devices) {
   for (const Device& device : devices) devices_.RequireNew(device);
 }
 
-void SqliteStore::AddDevices(const std::vector<Device>& devices, bool seeded,
-                             const std::string& owner) {
+void SqliteStore::Register(const std::vector<Registration>& devices, bool seeded) {
   Commit commit(*this);
-  devices_.Add(devices, seeded, owner);
+  devices_.Add(devices, seeded);
   commit.Finish();
 }
 
@@ -115,6 +114,17 @@ void SqliteStore::SetOwner(const std::string& id, const std::string& owner) {
   Commit commit(*this);
   devices_.SetOwner(id, owner);
   commit.Finish();
+}
+
+void SqliteStore::SetKit(const std::string& id, const std::string& settings) {
+  Commit commit(*this);
+  devices_.SetKit(id, settings);
+  commit.Finish();
+}
+
+std::string SqliteStore::KitOf(const std::string& id) {
+  const Transaction moment(database_, Transaction::Kind::kRead);
+  return devices_.KitOf(id);
 }
 
 Device SqliteStore::FindDevice(const std::string& id) {

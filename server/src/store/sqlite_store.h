@@ -59,15 +59,15 @@ class SqliteStore final : public Store {
 
   const std::string& name() const override { return database_.path(); }
   void ReadAtOneMoment(const std::function<void()>& read) override;
-  using Store::AddDevices;
-  void AddDevices(const std::vector<Device>& devices, bool seeded,
-                  const std::string& owner) override;
+  void Register(const std::vector<Registration>& devices, bool seeded) override;
   void RequireNew(const std::vector<Device>& devices) override;
   void RevokeDevice(const std::string& id) override;
   Device FindDevice(const std::string& id) override;
   std::vector<DeviceRecord> ListDevices() override { return devices_.List(); }
   void RotateDevice(const std::string& id, const Key& secret) override;
   void SetOwner(const std::string& id, const std::string& owner) override;
+  void SetKit(const std::string& id, const std::string& settings) override;
+  std::string KitOf(const std::string& id) override;
   DeviceRegistry LoadDevices() override;
   std::vector<DeviceChange> TakeChanges() override;
   void SetPaused(bool paused) override;

@@ -190,6 +190,13 @@ CREATE TABLE owners (
   registered INTEGER NOT NULL,
   PRIMARY KEY (device, number)
 ) STRICT;
+CREATE TABLE kits (  -- of sotto-client on the device; without its secret
+  device INTEGER NOT NULL REFERENCES devices (position),
+  number INTEGER NOT NULL,  -- of the device's kits, from 1; the last one holds
+  settings TEXT NOT NULL,   -- text of posix::KitSettingsText()
+  written INTEGER NOT NULL,
+  PRIMARY KEY (device, number)
+) STRICT;
 CREATE TABLE fleets (
   job INTEGER NOT NULL REFERENCES jobs (number),
   number INTEGER NOT NULL,  -- of the job's changes, from 1

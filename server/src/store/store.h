@@ -55,16 +55,17 @@ class Store : public JobLog {
 
   // Registers devices, all or none.
   //   seeded  their secrets derive from a known number
-  //   owner   of all of them: whose data they train on; empty: they have none
   // Throws std::invalid_argument for a bad name, std::runtime_error for a name or a secret that is
   // in the store already, revoked or not.
-  virtual void AddDevices(const std::vector<Device>& devices, bool seeded,
-                          const std::string& owner) = 0;
-  void AddDevices(const std::vector<Device>& devices, bool seeded) {
-    AddDevices(devices, seeded, "");
+  virtual void Register(const std::vector<Registration>& devices, bool seeded) = 0;
+  // The same, with one owner.
+  void AddDevices(const std::vector<Device>& devices, bool seeded, const std::string& owner = "") {
+    std::vector<Registration> all;
+    for (const Device& device : devices) all.push_back({device, owner});
+    Register(all, seeded);
   }
 
-  // Throws as AddDevices() would now.
+  // Throws as Register() would now.
   virtual void RequireNew(const std::vector<Device>& devices) = 0;
 
   // Makes the device ineligible for good. Its name and its secrets stay taken.
@@ -76,6 +77,10 @@ class Store : public JobLog {
 
   // Names the owner of a device, or another one. Throws std::invalid_argument for a bad label.
   virtual void SetOwner(const std::string& id, const std::string& owner) = 0;
+
+  // The settings of a device's kit: posix::KitSettingsText(). Empty: it has had none.
+  virtual void SetKit(const std::string& id, const std::string& settings) = 0;
+  virtual std::string KitOf(const std::string& id) = 0;
 
   // The secret of a device that is not revoked.
   virtual Device FindDevice(const std::string& id) = 0;

@@ -265,6 +265,11 @@ std::vector<std::string> FilesOf(const DataSource& source, const Format& format)
   return files;
 }
 
+// An option's value as the readers take a text: a comma in it may have a backslash or not.
+std::string TextOf(const std::string& value) {
+  return fmt::format("{}", fmt::join(SplitList(value), ","));
+}
+
 }  // namespace
 
 DataSource ParseDataSource(const std::string& text) {
@@ -372,6 +377,19 @@ size_t CountSamples(const DataSource& source, const ModelInfo* model) {
   return count;
 }
 
+DataSource InFolder(DataSource source, const std::string& folder) {
+  source.path = (fs::path(folder) / source.path).string();
+  for (auto& [key, value] : source.options) {
+    const std::string path = (fs::path(folder) / TextOf(value)).string();
+    std::error_code ignored;
+    const bool is_file =
+        fs::is_regular_file(path, ignored) || fs::is_regular_file(path + ".gz", ignored);
+    if (is_file) value = JoinList({path});
+  }
+  source.text = FormatDataSource(source);
+  return source;
+}
+
 std::vector<std::string> FilesIn(const DataSource& source) {
   std::vector<std::string> files;
   const auto add = [&](const std::string& path) {
@@ -396,10 +414,7 @@ std::vector<std::string> FilesIn(const DataSource& source) {
       for (const std::string& name : *names) add_pair((fs::path(source.path) / name).string());
     }
   }
-  // As the readers take a text: a comma in it may have a backslash or not.
-  for (const auto& [key, value] : source.options) {
-    add(fmt::format("{}", fmt::join(SplitList(value), ",")));
-  }
+  for (const auto& [key, value] : source.options) add(TextOf(value));
   return files;
 }
 

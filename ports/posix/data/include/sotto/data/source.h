@@ -54,6 +54,10 @@ DataSource ParseDataSource(const std::string& text);
 // The reverse: a text that ParseDataSource() reads as this source.
 std::string FormatDataSource(const DataSource& source);
 
+// The source with the names of its files taken as those in this folder, unless they begin with /:
+// FILE, and the value of each option that names a file there, or one with .gz behind it.
+DataSource InFolder(DataSource source, const std::string& folder);
+
 // Throws std::invalid_argument if FILE is not there, and a file is whose name is the whole text:
 // its colon needs a backslash.
 void RequireWholeName(const DataSource& source);

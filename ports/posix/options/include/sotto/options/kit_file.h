@@ -1,0 +1,63 @@
+// A kit: one file with all that sotto-client needs on a device. Part of sotto::options. The host
+// writes it with `sotto keys new --kits`; `sotto-client --kit FILE` reads it.
+//
+//   version = 1
+//   device = "pi-7"
+//   key = "HEX"                      64 hexadecimal digits: the device's secret
+//   server = "fleet.example.org:7177"
+//   accept-model = ["DIGEST", ...]   or "any"
+//   data = "readings.csv"            and labels, samples: as the options of sotto-client
+//
+// It is TOML, of mode 0600. What stands behind the key are options of sotto-client under their
+// names; KitFields() is the list of those that a kit may hold, on both sides. To change the format,
+// raise the version in kit_file.cc. To add a setting: its row there, and the option of that name in
+// sotto-client.
+//
+// The secret never reaches the reader of TOML, nor a message. Stateless; safe in any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sotto/options/field.h"
+#include "sotto/posix/files.h"
+#include "sotto/posix/key_file.h"
+
+namespace sotto::posix {
+
+inline constexpr char kKitEnding[] = ".sotto";
+inline constexpr char kAnyModel[] = "any";  // as --accept-model
+
+// The options of sotto-client that a kit may hold, as texts of the command line. Empty: not in it.
+struct KitSettings {
+  std::string server;
+  std::string accept_model;  // kAnyModel, or digests with commas between them
+  std::string data;
+  std::string labels;
+  std::string samples;
+};
+
+struct Kit {
+  DeviceKey key;
+  KitSettings settings;
+};
+
+// Their rows, also for `sotto keys`.
+std::vector<Field<KitSettings>> KitFields();
+
+// The digests of an accept-model; none of kAnyModel. Throws std::invalid_argument for another text.
+std::vector<std::string> AcceptedDigests(const std::string& accept_model);
+
+// Throws where ReadSecretFile() does, and a FileError "PATH: line 3: what is wrong, what to do".
+Kit ReadKit(const std::string& path);
+
+// The text of a kit. Throws std::invalid_argument for a bad name or setting.
+SecretText KitText(const Kit& kit);
+
+// The settings alone, as in a kit, and back.
+//   where  for messages
+std::string KitSettingsText(const KitSettings& settings);
+KitSettings ParseKitSettings(const std::string& where, std::string_view text);
+
+}  // namespace sotto::posix

@@ -1,0 +1,85 @@
+// What goes to new devices: their names from a file, their kits, key files and headers for
+// firmware. Part of sotto::server/service.
+//
+// All files have mode 0600, and have their names once the store has what is in them. Not safe from
+// several threads.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "round/devices.h"
+#include "sotto/options/kit_file.h"
+#include "sotto/posix/files.h"
+#include "store/records.h"
+#include "store/store.h"
+
+namespace sotto::server {
+
+// The devices that a text names, one a line: NAME, or NAME,OWNER. Their secrets are zeros. Empty
+// lines, lines that begin with # and a first line `name` or `name,owner` are skipped. Throws a
+// FileError that names the line.
+std::vector<Registration> ReadNames(const std::string& path);
+
+// How devices are to accept models if nobody says: the one of this model, or, without a name, of
+// the store's last job. Empty: there is none.
+//   model  by name, or a file; empty: none is named
+std::string ModelToAccept(const std::string& model, const History& history);
+
+// The settings of a device's kit: those that it had, with those that are given in their place.
+posix::KitSettings KitOf(const std::string& id, const posix::KitSettings& given, Store& store);
+
+// The settings as a kit has them: with ModelToAccept() if they have none. Throws
+// std::invalid_argument, which says what to add, if there is none, or no server.
+posix::KitSettings WithModel(posix::KitSettings settings, const std::string& model, Store& store);
+
+// The header of a firmware, valid in C and C++: name and secret; and of the settings, if they are
+// there, the server's host and port and the first model that is accepted.
+posix::SecretText HeaderText(const Device& device, const posix::KitSettings& settings);
+
+// One file for each new device, in a folder. They have no names before Publish(), and are removed
+// if one cannot be written or if the store then fails. Without a folder there are none.
+class DeviceFiles {
+ public:
+  // Removes what an interrupted command left.
+  DeviceFiles(std::string folder, const char* ending);
+
+  void Add(const std::string& id, const posix::SecretText& content);
+  void Publish();
+
+ private:
+  const std::string folder_;
+  const char* ending_;
+  std::unique_ptr<posix::PendingFiles> files_;
+};
+
+// Where a device's key goes. Empty: no such file.
+struct KeyPaths {
+  std::string header;
+  std::string key;
+  std::string kit;
+};
+
+// The files of a device's key. They are whole and durable, but have no names and are not announced
+// before Publish(): what they are for must hold first.
+class KeyOutputs {
+ public:
+  //   settings  of its kit; with ModelToAccept() of `model` and the store
+  KeyOutputs(const KeyPaths& to, const Device& device, posix::KitSettings settings,
+             const std::string& model, Store& store);
+
+  void Publish();
+
+ private:
+  struct KeyOutput {
+    std::unique_ptr<posix::PendingFile> file;
+    std::string what;
+  };
+
+  void Add(const std::string& path, const posix::SecretText& content, std::string what);
+
+  std::vector<KeyOutput> outputs_;
+};
+
+}  // namespace sotto::server

@@ -1,0 +1,20 @@
+# A unit of systemd as a template, for several of its kind on one machine:
+#   sotto_template_unit(sotto-client.service OUT FROM TO [FROM TO]...)
+# writes the unit with each text FROM replaced by TO, which fails if the unit has no FROM. All other settings stay
+# as the unit has them.
+function(sotto_template_unit in out)
+  file(READ ${in} text)
+  get_filename_component(name ${in} NAME_WE)
+  string(PREPEND text "# Made of ${name}.service when Sotto was built: ${name}@NAME is one of several on this machine.\n#\n")
+  string(REGEX REPLACE "\nDescription=([^\n]*)" "\nDescription=\\1: %i" text "${text}")
+  while(ARGN)
+    list(POP_FRONT ARGN from to)
+    string(FIND "${text}" "${from}" at)
+    if(at LESS 0)
+      message(FATAL_ERROR "${in} has no ${from}: mend the call of sotto_template_unit()")
+    endif()
+    string(REPLACE "${from}" "${to}" text "${text}")
+  endwhile()
+  file(WRITE ${out} "${text}")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${in})
+endfunction()
