@@ -88,7 +88,7 @@ TEST_F(KitFileTest, WhatIsWrittenIsWhatIsRead) {
   for (const char c : text) dos += c == '\n' ? std::string("\r\n") : std::string(1, c);
   ExpectSame(ReadKit(Write(dos)), kit);
   kit.settings = {};
-  kit.settings.accept_model = kAnyModel;
+  kit.settings.accept_model = kEveryModel;
   ExpectSame(ReadKit(Write(KitText(kit).text)), kit);
 }
 

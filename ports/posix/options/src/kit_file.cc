@@ -184,7 +184,7 @@ std::vector<Field<KitSettings>> KitFields() {
 }
 
 std::vector<std::string> AcceptedDigests(const std::string& accept_model) {
-  if (accept_model == kAnyModel) return {};
+  if (accept_model == kEveryModel) return {};
   std::vector<std::string> digests;
   for (size_t at = 0; at <= accept_model.size();) {
     const size_t end = std::min(accept_model.find(',', at), accept_model.size());
@@ -194,7 +194,7 @@ std::vector<std::string> AcceptedDigests(const std::string& accept_model) {
       throw std::invalid_argument(fmt::format(
           "expected {} or digests of {} hexadecimal digits, with commas between them; `sotto model "
           "show MODEL` prints one",
-          kAnyModel, 2 * kSha256Size));
+          kEveryModel, 2 * kSha256Size));
     }
     at = end + 1;
   }
@@ -251,7 +251,7 @@ std::string KitSettingsText(const KitSettings& settings) {
     if (value.empty()) continue;
     (void)ParseValue(row, value);
     std::string shown = Quoted(value);
-    if (row.name == std::string_view("accept-model") && value != kAnyModel) {
+    if (row.name == std::string_view("accept-model") && value != kEveryModel) {
       shown = fmt::format("[\"{}\"]", fmt::join(AcceptedDigests(value), "\", \""));
     }
     text += fmt::format("{} = {}\n", row.name, shown);

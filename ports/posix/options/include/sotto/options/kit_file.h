@@ -27,12 +27,12 @@
 namespace sotto::posix {
 
 inline constexpr char kKitEnding[] = ".sotto";
-inline constexpr char kAnyModel[] = "any";  // as --accept-model
+inline constexpr char kEveryModel[] = "any";  // as --accept-model
 
 // The options of sotto-client that a kit may hold, as texts of the command line. Empty: not in it.
 struct KitSettings {
   std::string server;
-  std::string accept_model;  // kAnyModel, or digests with commas between them
+  std::string accept_model;  // kEveryModel, or digests with commas between them
   std::string data;
   std::string labels;
   std::string samples;
@@ -46,7 +46,7 @@ struct Kit {
 // Their rows, also for `sotto keys`.
 std::vector<Field<KitSettings>> KitFields();
 
-// The digests of an accept-model; none of kAnyModel. Throws std::invalid_argument for another text.
+// The digests of an accept-model; none of kEveryModel. Throws std::invalid_argument for another text.
 std::vector<std::string> AcceptedDigests(const std::string& accept_model);
 
 // Throws where ReadSecretFile() does, and a FileError "PATH: line 3: what is wrong, what to do".
