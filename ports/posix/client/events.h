@@ -1,9 +1,10 @@
 // The events that sotto-client logs: the one table of their names, levels and texts. README.md has
 // it for people, and a test compares them. Part of ports/posix/client.
 //
-// A key, an update and data never stand in a field. Nor does what depends on the data, is no
+// A key, an update and samples never stand in a field. Nor does what depends on the data, is no
 // failure and is not published anyway, as the training's loss: logs travel further than their
-// device. Constant data.
+// device. The event `data` is the exception, for the owner who must see how labels were read.
+// Constant data.
 #pragma once
 
 #include "sotto/log/event_log.h"
@@ -12,6 +13,7 @@ namespace sotto::posix::event {
 
 inline constexpr EventKind kStarted = {
     "started", LogLevel::kDebug, "has {samples} samples and model {model}; connects to {server}"};
+inline constexpr EventKind kData = {"data", LogLevel::kInfo, "{text}"};
 inline constexpr EventKind kConnected = {"connected", LogLevel::kInfo, "connected to {server}"};
 inline constexpr EventKind kWaiting = {"waiting", LogLevel::kInfo, "waiting to be drawn"};
 inline constexpr EventKind kDrawn = {"drawn", LogLevel::kInfo,
@@ -54,9 +56,10 @@ inline constexpr EventKind kNoServer = {"no-server", LogLevel::kError, "{reason}
 inline constexpr EventKind kFailed = {"failed", LogLevel::kError, "{reason}"};
 
 inline constexpr const EventKind* kAll[] = {
-    &kStarted,        &kConnected, &kWaiting,      &kDrawn,    &kResumed,        &kDownloaded,
-    &kTrained,        &kSent,      &kRoundGivenUp, &kRetrying, &kTrainingFailed, &kSaturated,
-    &kNothingHeldOut, &kDone,      &kStopped,      &kRefused,  &kNoServer,       &kFailed};
+    &kStarted,        &kConnected, &kWaiting,        &kDrawn,        &kResumed,
+    &kDownloaded,     &kTrained,   &kSent,           &kRoundGivenUp, &kRetrying,
+    &kTrainingFailed, &kSaturated, &kNothingHeldOut, &kData,         &kDone,
+    &kStopped,        &kRefused,   &kNoServer,       &kFailed};
 
 }  // namespace sotto::posix::event
 

@@ -10,6 +10,7 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "device.h"
 #include "ending.h"
@@ -73,7 +74,9 @@ class Program {
   }
 
   int Run() {
-    AnyDevice device(options_, *model_, key_, LoadShare(options_, *model_), reporter_);
+    sotto::posix::Share share = LoadShare(options_, *model_);
+    reporter_.Data(DescribeData(share));
+    AnyDevice device(options_, *model_, key_, std::move(share), reporter_);
     sotto::posix::CatchStopSignals();
     Ending ending;
     try {

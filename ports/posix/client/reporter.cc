@@ -16,6 +16,10 @@ bool IsSameAttempt(const TrainTask& a, const TrainTask& b) {
 
 }  // namespace
 
+void LinkReporter::Data(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) log_.Write(event::kData, {{"text", line}});
+}
+
 void LinkReporter::Started(const ModelInfo& model, uint32_t samples) {
   log_.Write(event::kStarted,
              {{"server", server_}, {"model", DescribeModel(model)}, {"samples", samples}});

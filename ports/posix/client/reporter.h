@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "ending.h"
 #include "failure.h"
@@ -37,6 +38,8 @@ class LinkReporter {
   //   server  HOST:PORT of the server or the directory, for people
   LinkReporter(EventLog& log, std::string server) : log_(log), server_(std::move(server)) {}
 
+  // How the device's data were read, a line each, for its owner.
+  void Data(const std::vector<std::string>& lines);
   void Started(const ModelInfo& model, uint32_t samples);
 
   // The server has proved itself on a new link.

@@ -1,6 +1,8 @@
 #include "share.h"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
@@ -127,7 +129,46 @@ Share LoadInPartition(const ClientOptions& options, const DataSource& source,
   return LoadPicked(source, model, total, picked);
 }
 
+// "walk -> class 1: 30", or with the name that the label stands for "1 -> class 1 (walk): 30".
+std::string ClassText(const SampleInfo& info, uint32_t label, size_t count) {
+  const std::string& spelling = info.spellings[label];
+  const std::string name = info.class_names.empty() ? spelling : info.class_names[label];
+  return fmt::format("{} -> class {}{}: {}", spelling, label,
+                     name == spelling ? "" : fmt::format(" ({})", name), count);
+}
+
+std::string DescribeLabels(const Share& share) {
+  constexpr size_t kMostShown = 40;
+  const SampleInfo& info = share.data->info();
+  std::vector<size_t> counts(info.classes);
+  for (const uint32_t index : share.indices) ++counts[share.data->Label(index)];
+  std::vector<std::string> held;
+  std::vector<std::string> lacks;
+  for (uint32_t label = 0; label < info.classes; ++label) {
+    if (counts[label] > 0) {
+      held.push_back(ClassText(info, label, counts[label]));
+    } else {
+      lacks.push_back(info.class_names.empty() ? std::to_string(label) : info.class_names[label]);
+    }
+  }
+  const auto shown = [](std::vector<std::string> texts) {
+    if (texts.size() > kMostShown) {
+      texts.resize(kMostShown);
+      texts.emplace_back("...");
+    }
+    return fmt::format("{}", fmt::join(texts, ", "));
+  };
+  return fmt::format("labels: {}{}", held.empty() ? "none" : shown(held),
+                     lacks.empty() ? "" : "; no sample of " + shown(lacks));
+}
+
 }  // namespace
+
+std::vector<std::string> DescribeData(const Share& share) {
+  std::vector<std::string> lines = share.data->info().notes;
+  if (!share.data->info().spellings.empty()) lines.insert(lines.begin(), DescribeLabels(share));
+  return lines;
+}
 
 Share LoadShare(const ClientOptions& options, const ModelInfo& model) {
   const DataSource source = SourceOf(options);

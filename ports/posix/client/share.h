@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "options.h"
@@ -28,5 +29,9 @@ struct Share {
 // device; then there may be none. Throws where ReadDataset() and MakePartition() do, and
 // std::invalid_argument if the range exceeds the file.
 Share LoadShare(const ClientOptions& options, const ModelInfo& model);
+
+// What the device's owner should check before it joins, and nobody else is told: which label is
+// which class and how many samples have it, which classes have none, and how the file was read.
+std::vector<std::string> DescribeData(const Share& share);
 
 }  // namespace sotto::posix

@@ -80,6 +80,7 @@ void RunShow(const ShowOptions& o) {
   const posix::SharedModel model = o.model.empty() ? nullptr : posix::OpenModel(o.model);
   const uint64_t wanted = uint64_t{o.devices.value_or(kDefaultDevices)} * SamplesOf(o);
   const SharedDataset data = OpenForFleet(o.data, o.test, model.get(), wanted).train;
+  fmt::print(stderr, "{}", NotesText({data}));
   const uint32_t devices = DevicesOf(o, *data);
   const Key key = posix::DeriveKey(posix::RunKey(o.seed), key_label::kPartition);
   const Partition partition = MakePartition(o.partition, *data, devices, SamplesOf(o), key);

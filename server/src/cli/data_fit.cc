@@ -59,6 +59,7 @@ Fitted Open(const FitOptions& o) {
   Fitted fitted;
   if (!o.model.empty()) fitted.model = posix::OpenModel(o.model);
   fitted.data = OpenSamples(o.data, fitted.model.get());
+  fmt::print(stderr, "{}", NotesText({fitted.data}));
   if (fitted.data->size() == 0) throw std::invalid_argument(o.data + " has no samples");
   if (fitted.data->info().tokens > 0) {
     throw std::invalid_argument(o.data + ": samples are tokens, which nothing prepares");

@@ -279,10 +279,14 @@ const std::vector<posix::Field<SamplesSource>>& SamplesFields() {
 
 namespace {
 
-// Nothing says whether the columns stand as they did in the training.
-void TellOrder(const ColumnNames& columns) {
+// Nothing says whether the columns stand as they did in the training, unless the model names them.
+void TellOrder(const ColumnNames& columns, const ModelInfo& model) {
   constexpr size_t kShown = 20;
   if (!columns.has_header || columns.features.empty()) return;
+  const Span<const char* const> named = model.feature_names;
+  if (std::equal(named.begin(), named.end(), columns.features.begin(), columns.features.end())) {
+    return;
+  }
   const size_t shown = std::min(kShown, columns.features.size());
   const auto begin = columns.features.begin();
   const std::string names =
@@ -303,7 +307,8 @@ SharedDataset OpenSamples(const SamplesSource& source, const ModelInfo& model, L
   SharedDataset samples =
       labels == Labels::kIgnored ? WithoutLabels(source.data, model, train) : nullptr;
   if (samples == nullptr) samples = OpenTest(source.data, &model, train);
-  if (train == nullptr) TellOrder(samples->info().columns);
+  if (train == nullptr) TellOrder(samples->info().columns, model);
+  fmt::print(stderr, "{}", NotesText({samples}));
   if (samples->input_size() == model.inputs) return samples;
   throw std::invalid_argument(fmt::format("--data {}: its samples are {}, and model {} takes {}",
                                           source.data, posix::ShapeText(samples->info().shape),

@@ -11,6 +11,7 @@
 #include "base/counted.h"
 #include "base/gave_up.h"
 #include "cli/commands.h"
+#include "data/catalog.h"
 #include "sim/peer_data.h"
 #include "sim/peer_request.h"
 #include "sotto/model/model_text.h"
@@ -118,6 +119,7 @@ void RunPeers(const PeersRequest& request) {
   InputDigests inputs;
   if (!request.json.empty()) inputs = InputReader().Read(PeersInputsOf(request));
   const TrainTest data = OpenPeerData(request);
+  fmt::print(stderr, "{}", NotesText({data.train, data.test}));
   posix::CatchStopSignals();
   if (request.seeds) {
     RunRepeated(request, data, inputs);

@@ -14,6 +14,7 @@
 #include "base/gave_up.h"
 #include "cli/commands.h"
 #include "cli/rows.h"
+#include "data/catalog.h"
 #include "plans/statement.h"
 #include "sim/noise_decay.h"
 #include "sim/peer_request.h"
@@ -126,6 +127,7 @@ class SingleRun {
     RequireLaterRounds();
     KnowInputs();
     data_ = OpenDataOf(request_);
+    fmt::print(stderr, "{}", NotesText({data_.train, data_.test}));
   }
 
   void Do() {
@@ -231,6 +233,7 @@ class RepeatedRun {
     }
     RequireOutputs(Outputs(), "", TextsOf(InputsOf(request)));
     if (!request.json.empty()) inputs_ = InputReader().Read(InputsOf(request_));
+    fmt::print(stderr, "{}", NotesText({data_.train, data_.test}));
   }
 
   void Do() {

@@ -3,11 +3,13 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "data/parts.h"
 #include "data/synthetic.h"
 #include "sotto/options/numbers.h"
+#include "sotto/posix/terminal.h"
 
 namespace sotto::server {
 namespace {
@@ -140,6 +142,18 @@ TrainTest OpenForFleet(const std::string& data, const std::string& test, const M
                        uint64_t samples) {
   const bool is_made = data == kSynthetic && (test.empty() || test == kSynthetic);
   return is_made ? SyntheticFor(model, samples) : OpenTrainTest(data, test, model);
+}
+
+std::string NotesText(const std::vector<SharedDataset>& data) {
+  std::string text;
+  std::set<std::string> told;
+  for (const SharedDataset& set : data) {
+    if (set == nullptr) continue;
+    for (const std::string& note : set->info().notes) {
+      if (told.insert(note).second) text += fmt::format("note: {}\n", posix::Printable(note));
+    }
+  }
+  return text;
 }
 
 }  // namespace sotto::server

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sotto/data/dataset.h"
 #include "sotto/data/source.h"
@@ -49,5 +50,10 @@ void FollowTraining(const SampleInfo& train, DataSource* source);
 //   samples  that the whole fleet wants
 TrainTest OpenForFleet(const std::string& data, const std::string& test, const ModelInfo* model,
                        uint64_t samples);
+
+// "note: ..." lines, each once: what the owner of these data sets should know of how they were read,
+// see SampleInfo. For standard error.
+//   data  each may be null
+std::string NotesText(const std::vector<SharedDataset>& data);
 
 }  // namespace sotto::server

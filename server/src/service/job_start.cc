@@ -1,6 +1,7 @@
 #include "service/job_start.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <fmt/format.h>
 #include <optional>
 #include <stdexcept>
@@ -111,6 +112,7 @@ SharedDataset OpenTestSet(const ServeRequest& o, const ModelInfo& model) {
     throw std::invalid_argument(fmt::format("--test {}: it has no samples", o.test));
   }
   RequireEvaluable(model, *test);
+  fmt::print(stderr, "{}", NotesText({test}));
   return test;
 }
 

@@ -71,6 +71,14 @@ Partition Deal(const Options& o, const Dataset& data) {
 SharedDataset ReadShare(const Options& o, const ModelInfo* model) {
   const uint64_t wanted = uint64_t{o.devices.value_or(o.device + 1)} * o.samples;
   const SharedDataset data = OpenForFleet(o.data, o.test, model, wanted).train;
+  if (data->info().are_classes_sorted) {
+    throw std::invalid_argument(fmt::format(
+        "--data {}: nothing says which class each label is, and another device's file may have "
+        "others; name the model that names its classes, --model FILE.toml, or the classes, in "
+        "order: classes={}",
+        o.data, JoinList(data->info().class_names)));
+  }
+  fmt::print(stderr, "{}", NotesText({data}));
   const Partition partition = Deal(o, *data);
   const DeviceIndices samples = partition.DeviceSamples(o.device);
   std::vector<uint32_t> indices;

@@ -239,6 +239,12 @@ class ArrayReader {
     if (x_.is_fortran()) {
       throw x_.Defect("bytes in Fortran order", "write it as numpy.ascontiguousarray(x)");
     }
+    if (info_.shape.height == 1 && info_.tokens == 0) {
+      info_.notes.push_back(
+          fmt::format("{}: its bytes are read as byte / 255, as those of images; "
+                      "save numbers of another meaning as another type",
+                      x_.name()));
+    }
     const size_t each = x_.row_size();
     std::vector<uint8_t> row(each);
     ForEachRow(x_, [&](size_t, bool is_wanted) {

@@ -79,6 +79,7 @@ class CsvReader {
     features_.resize(onehot_.Width(columns_.features));
     targets_.resize(columns_.targets.size());
     info_ = MakeInfo();
+    if (!columns_.note.empty()) info_.notes.push_back(columns_.note);
     Windows windows(features_.size(), length_, stride_);
     if (columns_.has_header && !file_.Next(&row)) row.clear();
     for (bool is_first = true; row.size() > 0; is_first = false) {

@@ -9,125 +9,13 @@
 #include <unordered_set>
 #include <utility>
 
+#include "column_finder.h"
 #include "named.h"
 #include "sotto/options/nearest.h"
 #include "sotto/options/numbers.h"
 #include "values.h"
 
 namespace sotto {
-
-// Finds columns by name or number.
-class ColumnFinder {
- public:
-  ColumnFinder(const ReadRequest& request, const CsvColumns& columns)
-      : request_(request), has_names_(columns.has_names), header_(columns.names, "column") {}
-
-  // The columns of an option's list; a number is from 1, and N-M is a range.
-  std::vector<size_t> List(const char* key) const {
-    std::vector<size_t> found;
-    for (const std::string& text : request_.List(key)) {
-      const std::string name(Trimmed(text));
-      const std::optional<size_t> named = ByName(key, name);
-      const size_t dash = name.find('-', 1);
-      if (named) {
-        found.push_back(*named);
-      } else if (dash != std::string::npos && posix::ParseCount(name.substr(0, dash))) {
-        const size_t first = Numbered(key, name, name.substr(0, dash));
-        const size_t last = Numbered(key, name, name.substr(dash + 1));
-        if (last < first) throw Refusal(key, name, "expected the lower number first");
-        for (size_t i = first; i <= last; ++i) found.push_back(i);
-      } else {
-        found.push_back(Numbered(key, name, name));
-      }
-    }
-    return found;
-  }
-
-  std::optional<size_t> One(const char* key) const {
-    const std::vector<size_t> found = List(key);
-    if (found.empty()) return std::nullopt;
-    if (found.size() == 1) return found.front();
-    throw Refusal(key, request_.Text(key), "expected one column");
-  }
-
-  // The columns that have the names of the samples that these go with.
-  std::vector<size_t> Same(const std::vector<std::string>& names) const {
-    std::vector<size_t> found;
-    for (const std::string& name : names) found.push_back(Same(name));
-    return found;
-  }
-  size_t Same(const std::string& name) const {
-    try {
-      if (const std::optional<size_t> place = header_.Find(name)) return *place;
-    } catch (const std::invalid_argument& error) {
-      throw Refusal(error.what());
-    }
-    throw Refusal(
-        fmt::format("it has no column {}, which the training samples have; add it, or rename the "
-                    "one that it is; {}{}",
-                    name, header_.List(), posix::DidYouMean(name, header_.names())));
-  }
-
-  // A column that nobody has named needs a name that tells it apart.
-  void RequireName(size_t column) const {
-    const std::string fault = has_names_ ? header_.FaultOf(column) : "";
-    if (fault.empty()) return;
-    throw Refusal(
-        fmt::format("{}; or leave it out, drop={}, or take columns by number, for "
-                    "example features=1-2",
-                    fault, column + 1));
-  }
-
-  std::invalid_argument Refusal(const std::string& why) const {
-    return std::invalid_argument(fmt::format("{}: {}", request_.path(), why));
-  }
-
-  std::string Header() const { return header_.List(); }
-
- private:
-  // What is a name and the number of another column says nothing.
-  std::optional<size_t> ByName(const char* key, const std::string& name) const {
-    if (!has_names_ && !name.empty()) return std::nullopt;
-    std::optional<size_t> place;
-    try {
-      place = header_.Find(name);
-    } catch (const std::invalid_argument& error) {
-      throw Refusal(key, name, error.what());
-    }
-    const std::optional<uint64_t> number = posix::ParseCount(name);
-    if (place && number && *number >= 1 && *number <= header_.names().size() &&
-        *number != *place + 1) {
-      throw Refusal(key, name,
-                    fmt::format("{0} is the name of column {1} and the number of another; write "
-                                "{1}-{1} for the one and {0}-{0} for the other; {2}",
-                                name, *place + 1, header_.List()));
-    }
-    return place;
-  }
-
-  size_t Numbered(const char* key, const std::string& name, const std::string& text) const {
-    const std::optional<uint64_t> number = posix::ParseCount(text);
-    if (number && *number >= 1 && *number <= header_.names().size()) {
-      return static_cast<size_t>(*number - 1);
-    }
-    throw Refusal(key, name,
-                  fmt::format("there is no such column; expected a number from 1 to {}{}",
-                              header_.names().size(),
-                              has_names_ ? fmt::format(" or a name; {}{}", header_.List(),
-                                                       posix::DidYouMean(name, header_.names()))
-                                         : "; the file has no header, unless header=yes says so"));
-  }
-
-  std::invalid_argument Refusal(const char* key, const std::string& value,
-                                const std::string& why) const {
-    return std::invalid_argument(fmt::format("{}: {}={}: {}", request_.path(), key, value, why));
-  }
-
-  const ReadRequest& request_;
-  bool has_names_;
-  Named header_;
-};
-
 namespace {
 
 constexpr size_t kMaxColumns = size_t{1} << 18;
@@ -150,6 +38,9 @@ constexpr const char* kColumnOptions[] = {"label",    "targets", "group",
 std::unordered_set<std::string> ExpectedNames(const ReadRequest& request) {
   const std::vector<std::string>& features = request.source.like.features;
   std::unordered_set<std::string> names(features.begin(), features.end());
+  if (request.model != nullptr) {
+    names.insert(request.model->feature_names.begin(), request.model->feature_names.end());
+  }
   for (const char* key : kColumnOptions) {
     for (const std::string& name : request.List(key)) names.emplace(Trimmed(name));
   }
@@ -220,11 +111,12 @@ CsvColumns::CsvColumns(const ReadRequest& request, const CsvRow& first)
     names.push_back(has_header ? std::string(Trimmed(first[i])) : std::to_string(i + 1));
   }
   TakeNamesLike(request);
+  TakeNamesOfModel(request);
   const ColumnFinder find(request, *this);
-  FindLabel(request, find);
   group = find.One("group");
+  FindLabel(request, find);
   onehot = find.List("onehot");
-  if (onehot.empty()) onehot = find.Same(Like(request).onehot);
+  if (onehot.empty()) onehot = find.Same(Like(request), Like(request).onehot);
   if (!onehot.empty()) categories = CategoriesOf(request);
   FindFeatures(request, find);
   RequireFeatures(request);
@@ -235,6 +127,7 @@ CsvColumns::CsvColumns(const ReadRequest& request, const CsvRow& first)
 const ColumnNames& CsvColumns::Like(const ReadRequest& request) const {
   static const ColumnNames kNone;
   const ColumnNames& like = request.source.like;
+  if (like.all.empty()) return model_;
   if (has_header && like.has_header) return like;
   for (const char* key : {"label", "targets", "features", "drop"}) {
     if (request.Has(key)) return kNone;
@@ -269,6 +162,60 @@ void CsvColumns::TakeNamesLike(const ReadRequest& request) {
   has_names = like.has_header;
 }
 
+// The names of the model's features are names of columns if a row has as many: not in a window of
+// which each number has one, nor where texts become several features.
+void CsvColumns::TakeNamesOfModel(const ReadRequest& request) {
+  if (request.model == nullptr || request.model->feature_names.empty()) return;
+  if (!request.source.like.all.empty()) return;
+  const ModelInfo& model = *request.model;
+  const Span<const char* const> wanted = model.feature_names;
+  const bool is_window = request.Count("window", 1, 1, 1U << 20) > 1;
+  const bool are_columns =
+      wanted.size() == (is_window ? model.layers[0].info.input.channels : model.inputs) &&
+      !request.Has("onehot");
+  if (!has_header || !are_columns) {
+    note = fmt::format(
+        "{}: {}, so the features of model {} are not found by name: columns count in order",
+        request.path(),
+        !has_header ? "it has no header" : "a row has other numbers than those that have names",
+        model.name);
+    return;
+  }
+  model_.features.assign(wanted.begin(), wanted.end());
+  model_.all = model_.features;
+  model_.has_header = true;
+  model_.are_of_model = true;
+}
+
+// Columns that are no feature of the model and have no other use so far.
+std::vector<size_t> CsvColumns::Unclaimed(const ColumnFinder& find) const {
+  std::vector<size_t> claimed = find.Same(model_, model_.features);
+  const std::vector<size_t> dropped = find.List("drop");
+  claimed.insert(claimed.end(), dropped.begin(), dropped.end());
+  if (group) claimed.push_back(*group);
+  std::vector<size_t> columns;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!Contains(claimed, i)) columns.push_back(i);
+  }
+  return columns;
+}
+
+// The only column that a model's features leave over.
+size_t CsvColumns::OnlyLabel(const ColumnFinder& find) const {
+  const std::vector<size_t> left = Unclaimed(find);
+  if (left.size() == 1) return left.front();
+  if (left.empty()) {
+    throw find.Refusal(
+        fmt::format("all columns are features of the model, and none is the label; "
+                    "add it, or say label=none; {}",
+                    find.Header()));
+  }
+  throw find.Refusal(
+      fmt::format("columns {} and {} are no features of the model; say which one is the label, and "
+                  "leave the other out: label={},drop={}; {}",
+                  Describe(left[0]), Describe(left[1]), left[1] + 1, left[0] + 1, find.Header()));
+}
+
 // Without the option label: the column of that name, else the last one.
 size_t CsvColumns::UsualLabel(const ColumnFinder& find) const {
   for (const char* usual : kUsualLabels) {
@@ -283,6 +230,7 @@ size_t CsvColumns::UsualLabel(const ColumnFinder& find) const {
                     "is, and leave the other out: label={},drop={}; {}",
                     found[0] + 1, found[1] + 1, usual, found[0] + 1, found[1] + 1, find.Header()));
   }
+  if (!model_.features.empty()) return OnlyLabel(find);
   find.RequireName(names.size() - 1);
   return names.size() - 1;
 }
@@ -290,18 +238,21 @@ size_t CsvColumns::UsualLabel(const ColumnFinder& find) const {
 void CsvColumns::FindLabel(const ReadRequest& request, const ColumnFinder& find) {
   const ColumnNames& like = Like(request);
   targets = find.List("targets");
-  if (targets.empty()) targets = find.Same(like.targets);
+  if (targets.empty()) targets = find.Same(like, like.targets);
   if (request.Text("label") == "none") return;
   label = find.One("label");
   if (label || !targets.empty()) return;
-  if (request.targets() > 0) {
+  if (request.targets() > 0 && !model_.features.empty() &&
+      Unclaimed(find).size() == request.targets()) {
+    targets = Unclaimed(find);
+  } else if (request.targets() > 0) {
     const size_t count = std::min<size_t>(request.targets(), names.size());
     for (size_t i = names.size() - count; i < names.size(); ++i) {
       find.RequireName(i);
       targets.push_back(i);
     }
   } else if (request.wants_labels()) {
-    label = !like.label.empty() ? find.Same(like.label) : UsualLabel(find);
+    label = !like.label.empty() ? find.Same(like, like.label) : UsualLabel(find);
   }
 }
 
@@ -353,7 +304,7 @@ void CsvColumns::TakeOtherColumns(const ReadRequest& request, const ColumnFinder
 // The features of the training samples, in their order. A column that those do not have needs a
 // word: it may be what somebody has renamed.
 void CsvColumns::TakeColumnsLike(const ColumnNames& like, const ColumnFinder& find) {
-  features = find.Same(like.features);
+  features = find.Same(like, like.features);
   const std::vector<size_t> dropped = find.List("drop");
   const std::unordered_set<std::string> known(like.all.begin(), like.all.end());
   std::vector<bool> is_feature(names.size(), false);
@@ -361,17 +312,17 @@ void CsvColumns::TakeColumnsLike(const ColumnNames& like, const ColumnFinder& fi
   for (size_t i = 0; i < names.size(); ++i) {
     if (is_feature[i] && Contains(dropped, i)) {
       throw find.Refusal(
-          fmt::format("drop=: column {} is a feature of the training samples; leave "
-                      "it in, or drop it there, too",
-                      Describe(i)));
+          fmt::format("drop=: column {} is a feature of the {}; leave it in, or drop it "
+                      "there, too",
+                      Describe(i), like.are_of_model ? "model" : "training samples"));
     }
     const bool has_use = is_feature[i] || i == label || i == group || Contains(targets, i) ||
                          Contains(dropped, i) || known.count(names[i]) > 0;
     if (has_use) continue;
-    throw find.Refusal(
-        fmt::format("column {} is none of the training samples; leave it out, "
-                    "drop={}, or take both files from the same release; {}",
-                    Describe(i), i + 1, find.Header()));
+    throw find.Refusal(fmt::format(
+        "column {} is none of the {}; leave it out, drop={}{}; {}", Describe(i),
+        like.are_of_model ? "model's features" : "training samples", i + 1,
+        like.are_of_model ? "" : ", or take both files from the same release", find.Header()));
   }
 }
 
@@ -386,11 +337,12 @@ void CsvColumns::OrderLike(const ColumnNames& like, const ColumnFinder& find) {
   if (same == 0) return;
   if (same != features.size() || same != like.features.size()) {
     throw find.Refusal(
-        fmt::format("features=: the training samples have the features {}; name the "
-                    "same columns here, or leave the option out; {}",
+        fmt::format("features=: the {} the features {}; name the same columns here, or leave the "
+                    "option out; {}",
+                    like.are_of_model ? "model has" : "training samples have",
                     fmt::join(like.features, ", "), find.Header()));
   }
-  features = find.Same(like.features);
+  features = find.Same(like, like.features);
 }
 
 ColumnNames CsvColumns::Names() const {
@@ -412,7 +364,7 @@ ColumnNames CsvColumns::Names() const {
   known.onehot = of(onehot);
   known.targets = of(targets);
   if (label) known.label = of({*label}).front();
-  if (!are_distinct) return {names, {}, {}, {}, "", categories, has_names};
+  if (!are_distinct) return {names, {}, {}, {}, "", categories, has_names, false};
   return known;
 }
 

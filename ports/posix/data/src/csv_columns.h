@@ -36,17 +36,23 @@ struct CsvColumns {
   std::optional<size_t> label;
   std::vector<size_t> targets;
   std::optional<size_t> group;
+  std::string note;  // for the owner of the file, or empty
 
  private:
+  void TakeNamesOfModel(const ReadRequest& request);
   const ColumnNames& Like(const ReadRequest& request) const;
+  std::vector<size_t> Unclaimed(const ColumnFinder& find) const;
   void TakeNamesLike(const ReadRequest& request);
   void FindLabel(const ReadRequest& request, const ColumnFinder& find);
   size_t UsualLabel(const ColumnFinder& find) const;
   void FindFeatures(const ReadRequest& request, const ColumnFinder& find);
+  size_t OnlyLabel(const ColumnFinder& find) const;
   void TakeOtherColumns(const ReadRequest& request, const ColumnFinder& find);
   void TakeColumnsLike(const ColumnNames& like, const ColumnFinder& find);
   void OrderLike(const ColumnNames& like, const ColumnFinder& find);
   void RequireFeatures(const ReadRequest& request) const;
+
+  ColumnNames model_;  // what the model names of a row; without features if it names nothing
 };
 
 }  // namespace sotto

@@ -10,6 +10,7 @@
 #include "sotto/model_info.h"
 #include "sotto/options/numbers.h"
 #include "sotto/posix/files.h"
+#include "values.h"
 
 namespace sotto {
 namespace {
@@ -230,6 +231,21 @@ void RequireLabels(const ReadRequest& request, const SampleInfo& info,
   }
 }
 
+// classes= may say how a file writes the classes of the model, but not give its names another
+// order.
+void RequireModelsOrder(const ReadRequest& request, const std::vector<std::string>& names) {
+  const Span<const char* const> ours = request.model->class_names;
+  for (size_t i = 0; i < names.size(); ++i) {
+    for (size_t k = 0; k < ours.size(); ++k) {
+      if (i == k || Trimmed(names[i]) != ours[k]) continue;
+      throw std::invalid_argument(fmt::format(
+          "{}: classes=: {} is class {} here and class {} of model {}; leave the option "
+          "out, the model names its classes",
+          request.path(), ours[k], i, k, request.model->name));
+    }
+  }
+}
+
 std::vector<Format>& Table() {
   static std::vector<Format> table = AllFormats();
   return table;
@@ -270,7 +286,10 @@ uint32_t ReadRequest::targets() const {
 }
 
 std::string ReadRequest::ClassesOption() const {
-  if (Has("classes")) return source.options.at("classes");
+  if (Has("classes")) {
+    if (model != nullptr) RequireModelsOrder(*this, List("classes"));
+    return source.options.at("classes");
+  }
   if (model == nullptr) return "";
   return JoinList({model->class_names.begin(), model->class_names.end()});
 }
@@ -338,6 +357,12 @@ SharedDataset Build(const ReadRequest& request, SampleInfo info, StoredSamples s
   RequireTargets(request, info);
   RequireTokens(request, info, samples);
   if (info.classes > 0) RequireLabels(request, info, samples);
+  if (request.model != nullptr && !request.model->feature_names.empty() &&
+      info.columns.all.empty()) {
+    info.notes.push_back(
+        fmt::format("{}: its features have no names, and count in the order of model {}",
+                    request.path(), request.model->name));
+  }
   samples.bytes.shrink_to_fit();
   samples.numbers.shrink_to_fit();
   const DataSource& source = request.source;

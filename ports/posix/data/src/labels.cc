@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "sotto/data/source.h"
+#include "sotto/options/nearest.h"
 #include "sotto/options/numbers.h"
 #include "values.h"
 
@@ -45,6 +45,55 @@ std::string FirstOf(const std::vector<std::string>& names) {
   return names.size() > kShown ? text + ", ..." : text;
 }
 
+// Sorted by value if all are numbers, else by their bytes.
+std::vector<std::string> SortedLabels(std::vector<std::string> labels) {
+  const bool are_numbers = std::all_of(labels.begin(), labels.end(), [](const std::string& label) {
+    return posix::ParseReal(label).has_value();
+  });
+  std::sort(labels.begin(), labels.end(), [&](const std::string& a, const std::string& b) {
+    return are_numbers ? *posix::ParseReal(a) < *posix::ParseReal(b) : a < b;
+  });
+  return labels;
+}
+
+// "; did you mean Normal?": letters of another case, blanks and signs between them count least.
+std::string Hint(const std::string& label, const std::vector<std::string>& names) {
+  const auto folded = [](const std::string& text) {
+    std::string letters;
+    for (const char c : text) {
+      if (c >= 'A' && c <= 'Z') letters += static_cast<char>(c - 'A' + 'a');
+      if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c & 0x80) != 0) letters += c;
+    }
+    return letters;
+  };
+  for (const std::string& name : names) {
+    if (!folded(name).empty() && folded(name) == folded(label)) {
+      return fmt::format("; did you mean {}?", Shortened(name));
+    }
+  }
+  return posix::DidYouMean(label, names);
+}
+
+// The lines that say which class each label is, of at most kMostLines labels.
+std::string LinesFor(const std::vector<std::string>& labels) {
+  constexpr size_t kMostLines = 30;
+  std::vector<std::string> some(
+      labels.begin(),
+      labels.begin() + static_cast<std::ptrdiff_t>(std::min(kMostLines, labels.size())));
+  std::string toml;
+  for (std::string label : some) {
+    std::string text;
+    for (const char c : label) {
+      if (c == '"' || c == '\\') text += '\\';
+      text += c;
+    }
+    toml += fmt::format("{}\"{}\"", toml.empty() ? "" : ", ", text);
+  }
+  const char* const more = some.size() < labels.size() ? ", ..." : "";
+  return fmt::format("classes = [{}{}]; or for this file alone, behind its name: classes={}{}",
+                     toml, more, JoinList(some), *more == '\0' ? "" : ",...");
+}
+
 bool IsBelow(const std::string& label, uint32_t count) {
   const std::optional<uint64_t> number = posix::ParseCount(label);
   return number && *number < count;
@@ -63,6 +112,30 @@ bool AreNumbers(std::string label) {
     ++count;
   }
   return count > 1;
+}
+
+// Which label stood for each class.
+void Spell(const std::vector<std::string>& labels, const std::vector<uint32_t>& classes,
+           SampleInfo* info) {
+  info->spellings.assign(info->classes, "");
+  for (size_t i = 0; i < labels.size(); ++i) info->spellings[classes[i]] = labels[i];
+}
+
+// Numbers count from 0. A file that has none may count from 1, or lack a class: its owner knows.
+void NoteMissingZero(SampleInfo* info) {
+  std::vector<std::string> numbers;
+  for (const std::string& label : info->spellings) {
+    if (posix::ParseCount(label)) numbers.push_back(label);
+  }
+  if (numbers.empty() || !info->spellings.front().empty()) return;
+  info->notes.push_back(fmt::format(
+      "no label is 0; the labels {} count from 0, so {} is class {}{}; if yours count from 1, name "
+      "all {} classes in the model file, or classes=1,2,...",
+      FirstOf(numbers), numbers.front(), numbers.front(),
+      info->class_names.empty()
+          ? ""
+          : fmt::format(" ({})", info->class_names[*posix::ParseCount(numbers.front())]),
+      info->classes));
 }
 
 [[noreturn]] void RefuseLabel(const std::string& why) { throw std::invalid_argument(why); }
@@ -179,13 +252,27 @@ uint32_t Labels::Declared(const std::string& label) const {
   }
   if (!have_numbers_ && count == 2 && label == "-1" && !is_numbered_) return 0;
   RequireLabel(label);
-  throw std::invalid_argument(fmt::format("the label is {}, expected one of the classes {}",
-                                          Shortened(label), FirstOf(declared_names_)));
+  throw std::invalid_argument(fmt::format("the label is {}, expected one of the classes {}{}",
+                                          Shortened(label), FirstOf(declared_names_),
+                                          Hint(label, declared_names_)));
+}
+
+// A file that writes a class as -1 has no other word for it.
+uint32_t Labels::Remember(const std::string& label, uint32_t named) {
+  spellings_.resize(declared_names_.size());
+  std::string& spelling = spellings_[named];
+  if (spelling.empty()) spelling = label;
+  const bool has_minus = label == "-1" || spelling == "-1";
+  if (!has_minus || spelling == label || have_numbers_) return named;
+  throw std::invalid_argument(
+      fmt::format("the label is {}, and {} in another row: both would be the class {}; write its "
+                  "name in all rows",
+                  label, spelling, Shortened(declared_names_[named])));
 }
 
 uint32_t Labels::Take(std::string_view text) {
   const std::string label = Canonical(text);
-  if (!declared_names_.empty()) return Declared(label);
+  if (!declared_names_.empty()) return Remember(label, Declared(label));
   RequireLabel(label);
   if (is_numbered_) RequireNumber(label);
   if (declared_ > 0 && !IsBelow(label, declared_)) {
@@ -233,21 +320,9 @@ bool Labels::AreClasses(uint32_t* count) const {
 
 // The class of each provisional number when labels are sorted, and the classes' names.
 std::vector<uint32_t> Labels::Sorted(std::vector<std::string>* names) const {
-  const std::vector<std::string>& labels = seen_.all();
-  const bool are_numbers = std::all_of(labels.begin(), labels.end(), [](const std::string& label) {
-    return posix::ParseReal(label).has_value();
-  });
-  std::vector<uint32_t> order(labels.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    if (!are_numbers) return labels[a] < labels[b];
-    return *posix::ParseReal(labels[a]) < *posix::ParseReal(labels[b]);
-  });
-  std::vector<uint32_t> classes(labels.size());
-  for (uint32_t i = 0; i < order.size(); ++i) {
-    classes[order[i]] = i;
-    names->push_back(labels[order[i]]);
-  }
+  *names = SortedLabels(seen_.all());
+  std::vector<uint32_t> classes(names->size());
+  for (uint32_t i = 0; i < names->size(); ++i) classes[*seen_.Find((*names)[i])] = i;
   return classes;
 }
 
@@ -259,16 +334,40 @@ void Labels::FinishNumbered(std::vector<uint32_t>* labels, SampleInfo* info) con
     info->classes = std::max(info->classes, classes.back() + 1);
   }
   if (usual_names_.size() == info->classes) info->class_names = usual_names_;
+  Spell(seen_.all(), classes, info);
   for (uint32_t& label : *labels) label = classes[label];
+}
+
+void Labels::FinishDeclared(SampleInfo* info) const {
+  info->classes = static_cast<uint32_t>(declared_names_.size());
+  info->class_names = declared_names_;
+  info->spellings = spellings_;
+  info->spellings.resize(info->classes);
+  if (!have_numbers_ && !is_numbered_) NoteMissingZero(info);
+}
+
+// No device alone can know the classes of these labels: it may lack one.
+void Labels::RequireClasses(const std::string& where) const {
+  if (classes_ == 0) return;
+  const std::vector<std::string>& seen = seen_.all();
+  if (seen.size() > classes_) {
+    throw std::invalid_argument(fmt::format(
+        "{}: {} different labels ({}), but the model has {} classes; correct the labels, or take a "
+        "model with an output for each",
+        where, seen.size(), FirstOf(SortedLabels(seen)), classes_));
+  }
+  throw std::invalid_argument(fmt::format(
+      "{}: the labels are {}, and nothing says which class each is; write the names of all {} "
+      "classes, in order, into the model file of all devices: {}. These are the labels of this "
+      "file, {}",
+      where, FirstOf(SortedLabels(seen)), classes_, LinesFor(SortedLabels(seen)),
+      seen.size() < classes_ ? "which lacks some: put them in their places"
+                             : "in sorted order: if another file has others, correct them"));
 }
 
 void Labels::Finish(const std::string& where, std::vector<uint32_t>* labels,
                     SampleInfo* info) const {
-  if (!declared_names_.empty()) {
-    info->classes = static_cast<uint32_t>(declared_names_.size());
-    info->class_names = declared_names_;
-    return;  // the provisional numbers are the classes
-  }
+  if (!declared_names_.empty()) return FinishDeclared(info);  // provisional numbers are classes
   if (is_numbered_) return FinishNumbered(labels, info);
   std::vector<uint32_t> classes;
   const std::vector<std::string>& seen = seen_.all();
@@ -276,22 +375,24 @@ void Labels::Finish(const std::string& where, std::vector<uint32_t>* labels,
     for (const std::string& label : seen) {
       classes.push_back(static_cast<uint32_t>(*posix::ParseCount(label)));
     }
+    Spell(seen, classes, info);
+    NoteMissingZero(info);
   } else if ((classes_ == 0 || classes_ == 2) &&
              std::all_of(seen.begin(), seen.end(), [](auto& s) { return s == "-1" || s == "1"; })) {
     for (const std::string& label : seen) classes.push_back(label == "1" ? 1 : 0);
     info->classes = 2;
     info->class_names = {"-1", "1"};
-  } else if (classes_ == 0 || seen.size() == classes_) {
+  } else {
+    RequireClasses(where);
     classes = Sorted(&info->class_names);
     info->are_classes_sorted = true;
+    info->notes.push_back(fmt::format(
+        "{}: the classes are the labels of this file, sorted: {}; a model for several files names "
+        "them: {}",
+        where, FirstOf(info->class_names), LinesFor(info->class_names)));
     info->classes = static_cast<uint32_t>(seen.size());
-  } else {
-    throw std::invalid_argument(fmt::format(
-        "{}: {} different labels ({}), but the model has {} classes; {}", where, seen.size(),
-        FirstOf(seen), classes_,
-        seen.size() < classes_ ? "name them all, in order: classes=A,B,C"
-                               : "correct the labels, or take a model with an output for each"));
   }
+  Spell(seen, classes, info);
   for (uint32_t& label : *labels) label = classes[label];
 }
 

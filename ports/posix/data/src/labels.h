@@ -46,12 +46,13 @@ class Groups {
 
 // From the labels of a file to classes. Devices read files of their own, and all of them must mean
 // the same by a class, so nothing is guessed from a file that may lack a class:
-//   - classes=a,b,c names them in order; unless a name is a number, 0, 1 and 2 (of two classes also
-//     -1 and 1) stand for them, too. classes=N says that labels are 0 to N - 1.
-//   - Whole numbers from 0 to K - 1 are classes already, K the model's classes.
-//   - -1 and 1 are the classes 0 and 1.
-//   - Other labels are sorted, numbers by value, texts by their bytes: the file must have exactly K
-//     different ones. Without a model there are as many classes as labels.
+//   - classes=a,b,c, or else the names that the model gives its classes, are the labels in order;
+//     unless a name is a number, 0, 1 and 2 (of two classes also -1 and 1) stand for them, too.
+//     classes=N says that labels are 0 to N - 1.
+//   - Without names, whole numbers from 0 to K - 1 are classes already, K the model's classes.
+//   - Of two classes -1 and 1 are the classes 0 and 1, in a file that has no 0.
+//   - For a model other labels are refused with the line that names them. Without a model the file
+//     alone is described: labels are sorted, numbers by value, texts by their bytes.
 // No label is what is missing, infinite, a fraction, larger than 10^15, or a list of several, such
 // as "0,1", "[0 1]" or "cat|dog"; unless classes= has a class of that name. Blanks around a label
 // are no part of it.
@@ -73,13 +74,16 @@ class Labels {
   uint32_t Take(std::string_view text);
   uint32_t Take(double number);
 
-  // Replaces provisional numbers by classes, and sets info->classes and info->class_names. Throws
-  // std::invalid_argument if the labels are not those of the model.
+  // Replaces provisional numbers by classes, and sets classes, class_names and spellings of *info.
+  // Throws std::invalid_argument if the labels are not those of the model.
   //   where  they stand, for people
   void Finish(const std::string& where, std::vector<uint32_t>* labels, SampleInfo* info) const;
 
  private:
   uint32_t Declared(const std::string& label) const;
+  uint32_t Remember(const std::string& label, uint32_t named);
+  void FinishDeclared(SampleInfo* info) const;
+  void RequireClasses(const std::string& where) const;
   void RequireNumber(const std::string& label) const;
   bool AreClasses(uint32_t* count) const;
   std::vector<uint32_t> Sorted(std::vector<std::string>* names) const;
@@ -93,6 +97,8 @@ class Labels {
   uint32_t least_ = 0;
   std::vector<std::string> usual_names_;
   Names seen_;
+  std::vector<std::string>
+      spellings_;  // of classes that have names: the labels that stood for them
 };
 
 }  // namespace sotto

@@ -29,6 +29,7 @@ struct ColumnNames {
   std::string label;                 // empty: there is none
   std::string categories;            // the file that lists the texts of onehot, or empty
   bool has_header = false;
+  bool are_of_model = false;  // a model's features, not the columns of a file
 };
 
 // What each sample of a data set is. It has a label, or a vector as target, or neither.
@@ -41,6 +42,11 @@ struct SampleInfo {
   // They are the labels of the file, sorted; nobody has given this order.
   bool are_classes_sorted = false;
   ColumnNames columns = {};  // of a table
+  // [classes], or empty if there are no labels: the label of the file that stood for each class,
+  // empty for a class that the file lacks.
+  std::vector<std::string> spellings = {};
+  // What the owner of the data should know of how they were read. Programs print each once.
+  std::vector<std::string> notes = {};
 };
 
 class Dataset {
