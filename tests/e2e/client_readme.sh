@@ -136,7 +136,8 @@ echo "+ ${start}"
 without_numbers() { sed -E 's/^[0-9-]+ [0-9:]+Z //; s/[0-9]+\.[0-9.]+(:[0-9]+)?/N/g; s/[0-9]+ bytes/N bytes/; s/bytes: [0-9]+/bytes: N/; s/[0-9]+ (samples|steps)/N \1/g'; }
 awk '/^```text$/ { inside = 1; next } /^```/ { inside = 0 } inside && /^[0-9 :Z-]*kitchen: /' "${readme}" | without_numbers > session.txt
 # A slow machine may wait for a round.
-grep -v ': waiting to be drawn$' "${work}/client.txt" | without_numbers | diff session.txt -
+sed -i '/: labels: /d' session.txt  # of other images
+grep -v -e ': waiting to be drawn$' -e ': labels: ' "${work}/client.txt" | without_numbers | diff session.txt -
 trap - EXIT
 wait "${server}" || {
   cat "${work}/server.txt"

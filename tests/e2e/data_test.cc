@@ -89,9 +89,12 @@ TEST_F(Data, ARegressionAndAnAutoencoderAndTokensAreSimulated) {
 TEST_F(Data, WhatDoesNotFitTheModelIsAUsageError) {
   const std::string csv = WriteTwoClasses();
   const std::string three = Model("three", "input = [2]", {kDense + "3"});
-  ExpectUsageError("simulate --data " + csv + " --model " + three,
-                   "two.csv: column 3 (kind): 2 different labels (up, down), but the model has 3 "
-                   "classes; name them all, in order: classes=A,B,C");
+  ExpectUsageError(
+      "simulate --data " + csv + " --model " + three,
+      "two.csv: column 3 (kind): the labels are down, up, and nothing says which class "
+      "each is; write the names of all 3 classes, in order, into the model file of all "
+      "devices: classes = [\"down\", \"up\"]; or for this file alone, behind its "
+      "name: classes=down,up. These are the labels of this file, which lacks some");
   const std::string wide = Model("wide", "input = [5]", {kDense + "2"});
   ExpectUsageError("simulate --data " + csv + " --model " + wide,
                    "model wide takes 5 inputs (5), but ");

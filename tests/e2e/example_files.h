@@ -213,7 +213,9 @@ class ExampleFiles : public DataFiles {
               dense + dense);
     Write("weights.bin", Floats(6, 0.5F));
     Write("wide.toml",
-          "name = \"wide\"\ninput = [8, 8, 3]\nclasses = [\"a\", \"b\"]\n\n[[prepare]]\nkind = "
+          "name = \"wide\"\ninput = [8, 8, 3]\nclasses = [\"a\", \"b\"]\n"
+          "features = [\"r\", \"g\", \"b\"]\nunits = [\"nit\"]\nsamples = \"a "
+          "lamp\"\n\n[[prepare]]\nkind = "
           "\"normalise\"\nmean = "
           "[0.1, 0.2, 0.3]\ndeviation = 2.5\n\n[[layer]]\nkind = \"conv2d\"\noutputs = 4\nkernel = "
           "3\n\n[[layer]]\nkind "

@@ -117,7 +117,7 @@ TEST(LiveClientFilesTest, FilesThatStayWrongEndItWithStatus2) {
   Files swapped = good;
   std::swap(swapped.data, swapped.labels);
   EXPECT_EQ(swapped.Run(), 2);
-  EXPECT_EQ(Count(ReadFile(good.log), "\n"), 2u + 3 + 15 + 1) << ReadFile(good.log);
+  EXPECT_EQ(Count(ReadFile(good.log), "\n"), 3u + 3 + 15 + 1) << ReadFile(good.log);
 }
 
 TEST(LiveClientFilesTest, SamplesOfAnyFormatAreReadByWhatTheirNameSays) {
@@ -134,15 +134,18 @@ TEST(LiveClientFilesTest, SamplesOfAnyFormatAreReadByWhatTheirNameSays) {
                good.log)
         .Wait();
   };
-  EXPECT_EQ(run(csv, "1:2"), 4) << ReadFile(good.log);
-  EXPECT_EQ(run(csv + ":label=kind", "0:3"), 4) << ReadFile(good.log);
-  EXPECT_EQ(run(csv, "1:3"), 2);
+  EXPECT_EQ(run(csv + ":classes=a,b", "1:2"), 4) << ReadFile(good.log);
+  EXPECT_EQ(run(csv + ":label=kind,classes=a,b", "0:1"), 4) << ReadFile(good.log);
+  EXPECT_EQ(run(csv + ":label=kind", "0:3"), 2);
+  EXPECT_EQ(run(csv + ":classes=a,b", "1:3"), 2);
   EXPECT_EQ(run(csv + ":label=knd", "0:3"), 2);
   EXPECT_EQ(run(csv + ":label=x", "0:3"), 2);
   EXPECT_EQ(run(site.Path("rows.mat"), "0:3"), 2);
   const std::string log = ReadFile(good.log);
   for (const char* why :
-       {"--samples 1:3: the file has 3 samples", "label=knd: there is no such column",
+       {"labels: a -> class 0: 1, b -> class 1: 1\n", "labels: a -> class 0: 1; no sample of b\n",
+        "the labels are a, b, and nothing says which class each is",
+        "--samples 1:3: the file has 3 samples", "label=knd: there is no such column",
         "column 2 (kind): \"a\"; expected a number",
         "built without libmatio, which reads svhn; install libmatio-dev"}) {
     EXPECT_EQ(Count(log, why), 1u) << why << "\n" << log;

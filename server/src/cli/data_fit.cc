@@ -49,7 +49,8 @@ struct Fitted {
 
 // All samples of a file, or those for training of a named data set or a folder.
 SharedDataset OpenSamples(const std::string& data, const ModelInfo* model) {
-  const DataSource source = ParseDataSource(data);
+  DataSource source = ParseDataSource(data);
+  source.is_of_all_devices = true;
   std::error_code ignored;
   const bool is_file = std::filesystem::is_regular_file(source.path, ignored);
   return is_file ? ReadDataset(source, model) : OpenTrainTest(data, "", model).train;

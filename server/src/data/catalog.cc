@@ -89,6 +89,18 @@ void RequireSame(const TrainTest& data) {
                   data.train->name(), Describe(train), data.test->name(), Describe(test)));
 }
 
+// A figure of accuracy would not tell labels from 1 from labels of which the first is not there.
+void RequireZero(const std::string& test, const Dataset& data, const ModelInfo* model) {
+  if (model == nullptr || !data.info().may_count_from_1) return;
+  std::vector<std::string> labels;
+  for (uint32_t i = 1; i <= data.info().classes; ++i) labels.push_back(std::to_string(i));
+  throw std::invalid_argument(
+      fmt::format("{}: no label is 0, so they may count from 1; if they count from 0, say "
+                  "classes={} behind the "
+                  "file's name, and if from 1 classes={}; or name the classes in the model file",
+                  test, data.info().classes, JoinList(labels)));
+}
+
 }  // namespace
 
 TrainTest OpenTrainTest(const std::string& data, const std::string& test, const ModelInfo* model,
@@ -104,7 +116,8 @@ TrainTest OpenTrainTest(const std::string& data, const std::string& test, const 
   if (data == kSynthetic) {
     opened = SyntheticFor(model, 0);
   } else {
-    const DataSource source = opener.Source(data);
+    DataSource source = opener.Source(data);
+    source.is_of_all_devices = true;
     has_parts = IsDataFolder(source.path);
     opened.train = opener.Part(data, source, "train");
     if (has_parts && test.empty()) opened.test = opener.Part(data, source, "test");
@@ -123,12 +136,17 @@ TrainTest OpenTrainTest(const std::string& data, const std::string& test, const 
   return opened;
 }
 
-SharedDataset OpenTest(const std::string& test, const ModelInfo* model, const SampleInfo* train) {
+SharedDataset OpenTest(const std::string& test, const ModelInfo* model, const SampleInfo* train,
+                       LabelsOf labels) {
   if (test == kSynthetic) return SyntheticFor(model, 0).test;
   const Opener opener = {model, kFashionMnistFolder};
   DataSource source = opener.Source(test);
+  source.is_of_all_devices = labels == LabelsOf::kTraining;
+  source.ignores_labels = labels == LabelsOf::kNobody;
   if (train != nullptr) FollowTraining(*train, &source);
-  return opener.Part(test, source, "test");
+  SharedDataset data = opener.Part(test, source, "test");
+  if (labels == LabelsOf::kTest && train == nullptr) RequireZero(test, *data, model);
+  return data;
 }
 
 void FollowTraining(const SampleInfo& train, DataSource* source) {

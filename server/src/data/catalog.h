@@ -36,11 +36,20 @@ constexpr double kTestShare = 0.1;
 TrainTest OpenTrainTest(const std::string& data, const std::string& test, const ModelInfo* model,
                         const std::string& fashion_mnist_folder = kFashionMnistFolder);
 
+// What the labels of a file are for.
+enum class LabelsOf {
+  kTest,      // predictions are compared with them
+  kTraining,  // they say which class each label is, as in OpenTrainTest()
+  kNobody,    // nothing: any labels are good
+};
+
 // The samples of `test` alone, as above; it is not empty and no number.
 //   train  what is known of the training samples: columns are found by its names, and labels are
 //          its classes. Null: the file alone says what its columns are
+//   labels  what they are wanted for
+// Throws std::invalid_argument, too, for labels of a test that may count from 1.
 SharedDataset OpenTest(const std::string& test, const ModelInfo* model,
-                       const SampleInfo* train = nullptr);
+                       const SampleInfo* train = nullptr, LabelsOf labels = LabelsOf::kTest);
 
 // Makes a source follow the training samples: their columns, and their classes.
 void FollowTraining(const SampleInfo& train, DataSource* source);
@@ -51,8 +60,8 @@ void FollowTraining(const SampleInfo& train, DataSource* source);
 TrainTest OpenForFleet(const std::string& data, const std::string& test, const ModelInfo* model,
                        uint64_t samples);
 
-// "note: ..." lines, each once: what the owner of these data sets should know of how they were read,
-// see SampleInfo. For standard error.
+// "note: ..." lines for standard error, each once: what the owner of these data sets should know of
+// how they were read, see SampleInfo.
 //   data  each may be null
 std::string NotesText(const std::vector<SharedDataset>& data);
 

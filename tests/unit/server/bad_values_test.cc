@@ -294,6 +294,26 @@ TEST_F(BadValues, ALabelBeyondTheClassesIsRefusedInEveryFormat) {
   }
 }
 
+// A device alone cannot know the classes of such labels, and says what to add.
+TEST_F(BadValues, LabelsThatNothingOrdersAreRefusedInEveryFormat) {
+  for (const std::vector<Sample>& samples :
+       {std::vector<Sample>{{"1"}, {"2"}, {"3"}}, {{"a"}, {"b"}}, {{"-1"}, {"0"}, {"1"}}}) {
+    size_t formats = 0;
+    for (const FormatWriter& writer : kWriters) {
+      if (writer.write == nullptr) continue;
+      const auto path = writer.write(*this, samples);
+      if (!path) continue;
+      const std::string why = Complaint(*path, ModelFor(writer.format).get());
+      const bool are_numbers_by_format = why.find("the label is 3, expected 0 to 2") != why.npos;
+      if (are_numbers_by_format) continue;
+      ++formats;
+      EXPECT_SAYS(why, "and nothing says which class each is; write the names of all 3 classes");
+      EXPECT_SAYS(why, "classes = [\"" + samples[0].label + "\", ");
+    }
+    EXPECT_EQ(formats, 4u) << samples[0].label;
+  }
+}
+
 TEST_F(BadValues, GoodLabelsAreTheSameClassesInEveryFormat) {
   for (const FormatWriter& writer : kWriters) {
     if (writer.write == nullptr) continue;

@@ -296,7 +296,7 @@ TEST_F(CsvTest, SamplesMustFitTheModel) {
   std::string row;
   for (int i = 0; i < 50; ++i) row += "1,";
   EXPECT_SAYS(Refusal(row + "a\n" + row + "b\n", "", &ova),
-              "column 51: 2 different labels (a, b), but the model has 10 classes; name them all");
+              "column 51: the labels are a, b, and nothing says which class each is; write the");
   EXPECT_EQ(Open(row + "3\n", "", &ova)->info().classes, 10u);
   EXPECT_SAYS(Refusal(row.substr(2) + "?,3\n", "", &ova),
               "column 50: \"?\"; the value is missing, and the model does not say");

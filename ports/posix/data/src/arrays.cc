@@ -102,8 +102,7 @@ class ArrayReader {
       throw y_->Defect(fmt::format("{} numbers a sample", y_->row_size()),
                        "expected one label; of one-hot rows take y.argmax(axis=1)");
     }
-    Labels labels(request_.ClassesOption(), request_.classes(),
-                  !request_.source.are_classes_sorted);
+    Labels labels = request_.MakeLabels();
     ForEachRow(*y_, [&](size_t sample, bool is_wanted) {
       const std::string text = y_->ReadAsText();
       InPlace(
@@ -241,7 +240,7 @@ class ArrayReader {
     }
     if (info_.shape.height == 1 && info_.tokens == 0) {
       info_.notes.push_back(
-          fmt::format("{}: its bytes are read as byte / 255, as those of images; "
+          fmt::format("{}: its bytes are read as byte / 255, as an image is; "
                       "save numbers of another meaning as another type",
                       x_.name()));
     }

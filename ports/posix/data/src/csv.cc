@@ -63,7 +63,7 @@ class CsvReader {
   explicit CsvReader(const ReadRequest& request)
       : request_(request),
         file_(request.path(), SeparatorOf(request, request.path())),
-        labels_(request.ClassesOption(), request.classes(), !request.source.are_classes_sorted),
+        labels_(request.MakeLabels()),
         length_(request.Count("window", 1, 1, 1U << 20)),
         stride_(request.Count("stride", length_, 1, 1U << 20)) {
     for (const std::string& text : request.List("missing")) missing_.push_back(text);

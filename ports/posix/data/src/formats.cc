@@ -294,6 +294,13 @@ std::string ReadRequest::ClassesOption() const {
   return JoinList({model->class_names.begin(), model->class_names.end()});
 }
 
+Labels ReadRequest::MakeLabels() const {
+  Labels labels(ClassesOption(), classes(), !source.are_classes_sorted);
+  if (source.is_of_all_devices) labels.AllowSorted();
+  if (source.ignores_labels) labels.Ignore();
+  return labels;
+}
+
 nn::Shape ShapeOfAxes(const std::vector<uint32_t>& axes) {
   if (axes.size() == 1) return nn::ShapeOf(axes[0]);
   if (axes.size() == 2) return nn::ShapeOf(axes[0], axes[1]);

@@ -32,6 +32,7 @@ struct ReadRequest {
   // Whether labels are read: not for a model without classes.
   bool wants_labels() const { return model == nullptr || model->classes > 0; }
   std::string ClassesOption() const;
+  Labels MakeLabels() const;
 };
 
 struct FormatOption {

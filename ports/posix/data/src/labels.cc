@@ -128,6 +128,7 @@ void NoteMissingZero(SampleInfo* info) {
     if (posix::ParseCount(label)) numbers.push_back(label);
   }
   if (numbers.empty() || !info->spellings.front().empty()) return;
+  info->may_count_from_1 = true;
   info->notes.push_back(fmt::format(
       "no label is 0; the labels {} count from 0, so {} is class {}{}; if yours count from 1, name "
       "all {} classes in the model file, or classes=1,2,...",
@@ -271,6 +272,7 @@ uint32_t Labels::Remember(const std::string& label, uint32_t named) {
 }
 
 uint32_t Labels::Take(std::string_view text) {
+  if (are_ignored_) return 0;
   const std::string label = Canonical(text);
   if (!declared_names_.empty()) return Remember(label, Declared(label));
   RequireLabel(label);
@@ -347,9 +349,12 @@ void Labels::FinishDeclared(SampleInfo* info) const {
 }
 
 // No device alone can know the classes of these labels: it may lack one.
-void Labels::RequireClasses(const std::string& where) const {
+void Labels::RequireSortable(const std::string& where) const {
   if (classes_ == 0) return;
   const std::vector<std::string>& seen = seen_.all();
+  const bool are_texts =
+      std::none_of(seen.begin(), seen.end(), [](auto& label) { return RealIn(label).has_value(); });
+  if (may_sort_ && are_texts && seen.size() == classes_) return;
   if (seen.size() > classes_) {
     throw std::invalid_argument(fmt::format(
         "{}: {} different labels ({}), but the model has {} classes; correct the labels, or take a "
@@ -367,6 +372,11 @@ void Labels::RequireClasses(const std::string& where) const {
 
 void Labels::Finish(const std::string& where, std::vector<uint32_t>* labels,
                     SampleInfo* info) const {
+  if (are_ignored_) {
+    info->classes = classes_;
+    info->class_names = declared_names_;
+    return;
+  }
   if (!declared_names_.empty()) return FinishDeclared(info);  // provisional numbers are classes
   if (is_numbered_) return FinishNumbered(labels, info);
   std::vector<uint32_t> classes;
@@ -376,14 +386,14 @@ void Labels::Finish(const std::string& where, std::vector<uint32_t>* labels,
       classes.push_back(static_cast<uint32_t>(*posix::ParseCount(label)));
     }
     Spell(seen, classes, info);
-    NoteMissingZero(info);
+    if (declared_ == 0) NoteMissingZero(info);
   } else if ((classes_ == 0 || classes_ == 2) &&
              std::all_of(seen.begin(), seen.end(), [](auto& s) { return s == "-1" || s == "1"; })) {
     for (const std::string& label : seen) classes.push_back(label == "1" ? 1 : 0);
     info->classes = 2;
     info->class_names = {"-1", "1"};
   } else {
-    RequireClasses(where);
+    RequireSortable(where);
     classes = Sorted(&info->class_names);
     info->are_classes_sorted = true;
     info->notes.push_back(fmt::format(

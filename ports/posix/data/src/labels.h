@@ -51,8 +51,10 @@ class Groups {
 //     classes=N says that labels are 0 to N - 1.
 //   - Without names, whole numbers from 0 to K - 1 are classes already, K the model's classes.
 //   - Of two classes -1 and 1 are the classes 0 and 1, in a file that has no 0.
-//   - For a model other labels are refused with the line that names them. Without a model the file
-//     alone is described: labels are sorted, numbers by value, texts by their bytes.
+//   - For a model other labels are refused with the line that names them. But a file that holds the
+//     samples of all devices may have texts, none of them a number: they are sorted by their bytes.
+//     Numbers are not: a later file with some of them would have other classes.
+//   - Without a model the file alone is described: labels are sorted, numbers by value.
 // No label is what is missing, infinite, a fraction, larger than 10^15, or a list of several, such
 // as "0,1", "[0 1]" or "cat|dog"; unless classes= has a class of that name. Blanks around a label
 // are no part of it.
@@ -69,6 +71,12 @@ class Labels {
   static Labels Numbered(const std::string& option, uint32_t classes, uint32_t least,
                          std::vector<std::string> names = {});
 
+  // The file holds the samples of all devices.
+  void AllowSorted() { may_sort_ = true; }
+
+  // Any label is good: only the column is of use.
+  void Ignore() { are_ignored_ = true; }
+
   // A provisional number for the label; every sample's, wanted or not. Throws std::invalid_argument
   // with what is wrong, and what is expected, if it is none of the classes.
   uint32_t Take(std::string_view text);
@@ -83,7 +91,7 @@ class Labels {
   uint32_t Declared(const std::string& label) const;
   uint32_t Remember(const std::string& label, uint32_t named);
   void FinishDeclared(SampleInfo* info) const;
-  void RequireClasses(const std::string& where) const;
+  void RequireSortable(const std::string& where) const;
   void RequireNumber(const std::string& label) const;
   bool AreClasses(uint32_t* count) const;
   std::vector<uint32_t> Sorted(std::vector<std::string>* names) const;
@@ -94,6 +102,8 @@ class Labels {
   std::vector<std::string> declared_names_;  // classes=a,b,c
   bool have_numbers_;                        // the names do, or no number stands for a name
   bool is_numbered_ = false;
+  bool may_sort_ = false;
+  bool are_ignored_ = false;
   uint32_t least_ = 0;
   std::vector<std::string> usual_names_;
   Names seen_;

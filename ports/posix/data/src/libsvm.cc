@@ -41,7 +41,7 @@ class LibsvmReader {
   explicit LibsvmReader(const ReadRequest& request)
       : request_(request),
         file_(request.path()),
-        labels_(request.ClassesOption(), request.classes(), !request.source.are_classes_sorted),
+        labels_(request.MakeLabels()),
         base_(request.Count("base", 1, 0, 1)),
         inputs_(InputsOf(request)) {}
 

@@ -45,6 +45,7 @@ struct SampleInfo {
   // [classes], or empty if there are no labels: the label of the file that stood for each class,
   // empty for a class that the file lacks.
   std::vector<std::string> spellings = {};
+  bool may_count_from_1 = false;  // labels are numbers that nobody has declared, and none is 0
   // What the owner of the data should know of how they were read. Programs print each once.
   std::vector<std::string> notes = {};
 };

@@ -39,7 +39,11 @@ struct DataSource {
   ColumnNames like = {};
   // The option `classes` has names that were sorted, see SampleInfo: no numbers stand for them.
   bool are_classes_sorted = false;
-  std::string text = {};  // that was parsed, for messages
+  // The source holds the samples of all devices, as in a simulation. No other file can lack a
+  // class, so texts may be sorted to be the classes of a model that does not name them.
+  bool is_of_all_devices = false;
+  bool ignores_labels = false;  // only their column is found; samples have the class 0
+  std::string text = {};        // that was parsed, for messages
   // Bytes that the kept samples and what goes with them may take; 0: half of the machine's memory.
   uint64_t memory_limit = 0;
 };
