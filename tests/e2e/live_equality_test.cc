@@ -1,5 +1,6 @@
 // A fleet of real clients and a simulation of the same job agree byte for byte.
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 
@@ -170,11 +171,12 @@ TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelOfPreparedSamples) {
   ExpectTheSimulatorsModel({"--model", path}, {"--model", path});
 }
 
-TEST(LiveTest, AJobGoesOnWithTheFileItBeganWithAndAClientNeedsTheSame) {
+TEST(LiveTest, AJobGoesOnWithTheFileItBeganWithOrWithoutAnyAndAClientNeedsTheSame) {
   Site site(2);
   const std::string path = WriteModel(site.Path("mine.toml"), 8);
-  const Arguments job = {"--cohort",           "2", "--rounds", "3",
-                         "--noise-multiplier", "1", "--model",  path};
+  const Arguments plan = {"--cohort", "2", "--rounds", "3", "--noise-multiplier", "1"};
+  Arguments job = plan;
+  job.insert(job.end(), {"--model", path});
   Server server = site.Serve(job);
   const std::string other = WriteModel(site.Path("other.toml"), 9);
   EXPECT_EQ(site.Client(0, server.port, {"--model", other}).Wait(), 3);
@@ -184,6 +186,19 @@ TEST(LiveTest, AJobGoesOnWithTheFileItBeganWithAndAClientNeedsTheSame) {
   WriteModel(path, 9);
   EXPECT_EQ(site.StartServe(job).Wait(), 1);
   EXPECT_EQ(Count(ReadFile(site.Path("serve.log")), "began with model_digest = "), 1u);
+  std::filesystem::remove(path);
+  Server again = site.Serve(plan);
+  again.process.Signal(SIGTERM);
+  EXPECT_EQ(again.process.Wait(), 143) << "it goes on with the model that the store has";
+  EXPECT_EQ(Count(ReadFile(site.Path("serve.log")), "model mine, "), 1u);
+  const std::string store = site.Path("store");
+  for (const Arguments& command :
+       {Arguments{"model", "export", store, "--out", site.Path("mine.npz")},
+        Arguments{"model", "evaluate", store, "--data", "synthetic"},
+        Arguments{"model", "show", "--store", store, "--toml"}}) {
+    EXPECT_EQ(site.Sotto(command, "command.log").Wait(), 0) << command[1];
+  }
+  EXPECT_EQ(Count(ReadFile(site.Path("command.log")), "name = \"mine\""), 1u);
 }
 
 }  // namespace

@@ -130,6 +130,18 @@ TEST(Model, AloneItListsTheNamedModels) {
   }
 }
 
+TEST(Model, TheTextOfAModelIsAFileOfTheSameModel) {
+  for (const std::string& model : Files()) {
+    const std::string copy = TestFile("copy.toml");
+    const Outcome run = Sotto("model show " + model + " --toml --numbers " +
+                                  copy.substr(0, copy.rfind('/')) + " > " + copy,
+                              "");
+    EXPECT_EQ(run.exit_code, 0) << model;
+    EXPECT_EQ(SottoJson("model show " + copy)["digest"], SottoJson("model show " + model)["digest"])
+        << model;
+  }
+}
+
 TEST(Model, AMalformedFileIsAUsageErrorWithFileAndLine) {
   const std::string path = WriteModel("bad", "input = [4]\n[[layer]]\nkind = \"dens\"\n");
   ExpectUsageError("model show " + path,
@@ -137,7 +149,7 @@ TEST(Model, AMalformedFileIsAUsageErrorWithFileAndLine) {
   ExpectUsageError("simulate --data synthetic --model " + path, "--model " + path + ":4: ");
   ExpectUsageError("simulate --model none.toml", "--model none.toml: there is no such file");
   ExpectUsageError("simulate --model lent", "did you mean lenet? The names: ");
-  ExpectUsageError("model show", "MODEL is required");
+  ExpectUsageError("model show", "name a model, or --store STORE");
 }
 
 TEST(Model, ASimulationTakesAFileAndTheNameOfTheSameNetGivesTheSameBits) {

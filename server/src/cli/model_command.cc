@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -7,8 +9,10 @@
 
 #include "base/counted.h"
 #include "cli/commands.h"
+#include "cli/model_source.h"
 #include "cli/rows.h"
 #include "sotto/model/layer_kinds.h"
+#include "sotto/model/model_bundle.h"
 #include "sotto/model/model_file.h"
 #include "sotto/model/model_text.h"
 #include "sotto/model/preparation_kinds.h"
@@ -25,7 +29,11 @@ struct ShowOptions {
   std::string model;
   uint32_t batch_size = 10;
   std::string json;
+  std::string store;
+  std::optional<uint32_t> job;
   bool cpp = false;
+  bool toml = false;
+  std::string numbers;
 };
 
 using Row = posix::Field<ShowOptions>;
@@ -224,11 +232,38 @@ Json ToJson(const ModelInfo& model, uint32_t batch_size) {
   return json;
 }
 
+posix::SharedModel OpenShown(const ShowOptions& o) {
+  if (o.model.empty() == o.store.empty()) {
+    throw std::invalid_argument("name a model, or --store STORE for the one that a job trains");
+  }
+  if (o.job && o.store.empty()) throw std::invalid_argument("--job N is of --store STORE");
+  return o.store.empty() ? posix::OpenModel(o.model) : OpenModelOfStore(o.store, o.job);
+}
+
+// The model file, after the files of numbers that it names.
+std::string TomlText(const ModelInfo& model, const std::string& folder) {
+  const posix::ModelFileText file = posix::FileTextOf(model, model.name);
+  for (const posix::ModelFileText::Numbers& part : file.files) {
+    if (folder.empty()) {
+      fmt::print(stderr, "note: this file needs {} beside it; --numbers FOLDER writes it\n",
+                 part.name);
+    } else {
+      WriteModel({"--numbers", folder + "/" + part.name},
+                 {part.numbers.data(), part.numbers.size()});
+    }
+  }
+  return file.text;
+}
+
 void RunShow(const ShowOptions& o) {
-  RequireOutput(o.json);
-  const posix::SharedModel model = posix::OpenModel(o.model);
-  PrintResults(o.json, o.cpp ? posix::CppText(*model) : Describe(*model, o),
-               ToJson(*model, o.batch_size));
+  if (o.cpp && o.toml) throw std::invalid_argument("--cpp and --toml print other texts; say one");
+  if (!o.numbers.empty() && !o.toml) throw std::invalid_argument("--numbers FOLDER is of --toml");
+  RequireOutput(o.json, o.store);
+  const posix::SharedModel model = OpenShown(o);
+  const std::string text = o.toml  ? TomlText(*model, o.numbers)
+                           : o.cpp ? posix::CppText(*model)
+                                   : Describe(*model, o);
+  PrintResults(o.json, text, ToJson(*model, o.batch_size));
 }
 
 void RunList() {
@@ -245,11 +280,19 @@ posix::Command ShowCommand() {
   return posix::CommandFor<ShowOptions>(
              "show", "print a model's layers, parameters and digest, and what it costs a device")
       .Takes({
-          Row("", &ShowOptions::model, "a name, or a file: FILE.toml").Argument("MODEL").Required(),
+          Row("", &ShowOptions::model, "a name, or a file: FILE.toml").Argument("MODEL"),
+          Row("store", &ShowOptions::store, "the model that a job of this store trains, instead"),
+          Row("job", &ShowOptions::job, "of --store: the job, from 1")
+              .Within({1, 1e9})
+              .ByDefault("the last one"),
           Row("batch-size", &ShowOptions::batch_size, "samples in the device's largest mini-batch")
               .Within({1, 65535}),
           JsonRow<ShowOptions>(),
           Row("cpp", &ShowOptions::cpp, "print the model as a C++ type for firmware instead"),
+          Row("toml", &ShowOptions::toml,
+              "print the model as a model file instead: all its keys, also of a named model"),
+          Row("numbers", &ShowOptions::numbers,
+              "of --toml: write the files of numbers that the model file names into this folder"),
       })
       .Runs(RunShow);
 }

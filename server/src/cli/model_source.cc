@@ -20,6 +20,7 @@
 #include "plans/claim_kinds.h"
 #include "sotto/data/source.h"
 #include "sotto/model/layer_kinds.h"
+#include "sotto/model/model_bundle.h"
 #include "sotto/model/model_text.h"
 #include "sotto/models.h"
 #include "sotto/posix/files.h"
@@ -37,6 +38,7 @@ constexpr std::string_view kStoreBeginning("SQLite format 3\0", 16);
 // What a store says of one of its models.
 struct Released {
   JobEntry job;
+  posix::SharedModel model;  // that the job trains
   int64_t round = 0;
   std::vector<float> parameters;
   std::optional<LedgerEntry> entry;  // absent: with which the job began
@@ -86,11 +88,24 @@ int64_t FindRound(const ModelSource& source, const JobEntry& job,
                              *source.round, job.number, RoundsText(rounds)));
 }
 
+posix::SharedModel DescribedModel(Store& store, const JobEntry& job) {
+  const std::vector<uint8_t> bundle = store.ReadDescription(job.number);
+  try {
+    return posix::ParseBundle({bundle.data(), bundle.size()});
+  } catch (const std::invalid_argument& error) {
+    throw std::runtime_error(
+        fmt::format("{}: the model of job {}: {}; a later version of Sotto "
+                    "may read it",
+                    store.name(), job.number, error.what()));
+  }
+}
+
 Released ReadReleased(const ModelSource& source) {
   Released released;
   const std::unique_ptr<Store> store = OpenStore(source.path, StoreMode::kRead);
   store->ReadAtOneMoment([&] {
     released.job = FindJob(source, store->ReadHistory());
+    released.model = DescribedModel(*store, released.job);
     const int64_t job = released.job.number;
     released.round = FindRound(source, released.job, store->ListModels(job));
     released.parameters = store->ReadModel(job, released.round).parameters;
@@ -128,15 +143,18 @@ Metadata MetadataOf(const Released& released) {
   return metadata;
 }
 
-// The model that the user names, or that the source names if it has a name that all know.
-posix::SharedModel OpenNamed(const ModelSource& source, const std::string& name) {
-  if (!source.model.empty()) {
-    try {
-      return posix::OpenModel(source.model);
-    } catch (const std::exception& error) {
-      throw std::invalid_argument(fmt::format("--model {}", error.what()));
-    }
+// The model of --model.
+posix::SharedModel OpenGiven(const ModelSource& source) {
+  try {
+    return posix::OpenModel(source.model);
+  } catch (const std::exception& error) {
+    throw std::invalid_argument(fmt::format("--model {}", error.what()));
   }
+}
+
+// The model that the user names, or that a file names if it has a name that all know.
+posix::SharedModel OpenNamed(const ModelSource& source, const std::string& name) {
+  if (!source.model.empty()) return OpenGiven(source);
   if (!name.empty() && FindModel(name.c_str()) != nullptr) return posix::OpenModel(name);
   Refuse(source, name.empty()
                      ? "it does not say of which model its parameters are; name it: --model NAME "
@@ -160,7 +178,7 @@ void RequireModelOf(const ModelSource& source, const Released& released, const M
 OpenedModel OpenReleased(const ModelSource& source) {
   Released released = ReadReleased(source);
   OpenedModel opened;
-  opened.model = OpenNamed(source, released.job.model);
+  opened.model = source.model.empty() ? released.model : OpenGiven(source);
   RequireModelOf(source, released, *opened.model);
   opened.metadata = MetadataOf(released);
   opened.parameters = std::move(released.parameters);
@@ -243,8 +261,8 @@ const std::vector<posix::Field<ModelSource>>& ModelSourceFields() {
           .Argument("SOURCE")
           .Required(),
       Row("model", &ModelSource::model,
-          "the net: a name, or FILE.toml; needed if the source does not name one that `sotto "
-          "model` lists"),
+          "the net: a name, or FILE.toml; a store has its own; needed if a file does not name one "
+          "that `sotto model` lists"),
       Row("round", &ModelSource::round,
           "of a store: the released round, from 1, or 0 for the model with which the job began")
           .Within({0, kMost})
@@ -254,6 +272,17 @@ const std::vector<posix::Field<ModelSource>>& ModelSourceFields() {
           .ByDefault("the last one"),
   };
   return kFields;
+}
+
+posix::SharedModel OpenModelOfStore(const std::string& path, std::optional<uint32_t> job) {
+  ModelSource source;
+  source.path = path;
+  source.job = job;
+  posix::SharedModel model;
+  const std::unique_ptr<Store> store = OpenStore(path, StoreMode::kRead);
+  store->ReadAtOneMoment(
+      [&] { model = DescribedModel(*store, FindJob(source, store->ReadHistory())); });
+  return model;
 }
 
 OpenedModel OpenModelSource(const ModelSource& source) {

@@ -18,7 +18,7 @@ namespace sotto::server {
 // What the user names.
 struct ModelSource {
   std::string path;               // a store, or a file of parameters
-  std::string model;              // --model; empty: what the source says
+  std::string model;              // --model; empty: a store's own, or what the file says
   std::optional<uint32_t> round;  // of a store: from 1; 0: with which the job began; absent: last
   std::optional<uint32_t> job;    // of a store; absent: the last one
 };
@@ -34,6 +34,11 @@ struct OpenedModel {
     return {*model, {parameters.data(), parameters.size()}, metadata};
   }
 };
+
+// The model that a job of a store trains.
+//   job  absent: the last one
+// Throws as OpenModelSource() does.
+posix::SharedModel OpenModelOfStore(const std::string& path, std::optional<uint32_t> job);
 
 // Opens it; a store also while a server writes to it. Throws std::invalid_argument or
 // std::runtime_error that name the file, what is wrong and what to do.

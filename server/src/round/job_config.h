@@ -64,6 +64,9 @@ struct ProcessOptions {
 struct JobConfig {
   const ModelInfo* model = nullptr;
 
+  // The same, if the configuration itself must keep it. Null: another owner does.
+  std::shared_ptr<const ModelInfo> owned_model;
+
   // [model->parameters] of the model with which a new job begins; empty: initial_weights.h.
   std::vector<float> initial_parameters;
 

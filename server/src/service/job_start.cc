@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "data/catalog.h"
 #include "plans/calibration.h"
 #include "service/life_start.h"
+#include "sotto/model/model_bundle.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/service.h"
 #include "spec/make_job.h"
@@ -81,6 +83,8 @@ JobConfig ServedConfig(const ServeRequest& o, uint32_t devices, const History& h
   }
   if (config.codec->noise) config.spent_before = SpentBefore(history, resumed);
   GoOnInLife(o.store, history, resumed, &config);
+  config.owned_model = o.opened_model;
+  config.description = std::make_shared<const std::vector<uint8_t>>(posix::BundleOf(*config.model));
   config.seeded = o.seed.has_value();
   config.process.poll_interval_ms = static_cast<uint32_t>(PollInterval(o) * 1000);
   if (config.plan.timed_reports) {
@@ -90,6 +94,15 @@ JobConfig ServedConfig(const ServeRequest& o, uint32_t devices, const History& h
   config.process.heard_within_ms = 2 * kMostHoldMs + 3 * config.process.poll_interval_ms;
   config.process.constant_work = !config.close_early();
   return config;
+}
+
+ServeRequest ResumingRequest(const ServeRequest& request, Store& store, const JobEntry& job) {
+  ServeRequest resuming = request;
+  if (request.Has("model")) return resuming;
+  const std::vector<uint8_t> bundle = store.ReadDescription(job.number);
+  resuming.opened_model = posix::ParseBundle({bundle.data(), bundle.size()});
+  resuming.job.model = resuming.opened_model.get();
+  return resuming;
 }
 
 bool IsRestart(const ServeRequest& o, uint32_t devices, const History& history) {

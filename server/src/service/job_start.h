@@ -11,6 +11,7 @@
 #include "sotto/data/dataset.h"
 #include "sotto/options/numbers.h"
 #include "store/history.h"
+#include "store/store.h"
 
 namespace sotto::server {
 
@@ -26,6 +27,10 @@ ServerOptions ServerOptionsOf(const ServeRequest& request);
 //   resumed  null: a new job
 JobConfig ServedConfig(const ServeRequest& request, uint32_t devices, const History& history,
                        const JobEntry* resumed);
+
+// The request as one for a job that goes on: without --model the job's own model is taken from the
+// store, so no file is needed.
+ServeRequest ResumingRequest(const ServeRequest& request, Store& store, const JobEntry& job);
 
 // Whether --new-job has begun this job already: then a restart goes on with it, however often the
 // server is started. A service manager starts it again at each boot, so there a job that is over

@@ -91,7 +91,9 @@ JobConfig ServeSession::MakeConfig() {
   }
   if (begins) store_->AllowNewJob();
   if (request_.keep_models) store_->KeepModels(*request_.keep_models);
-  JobConfig config = ServedConfig(request_, eligible, history_, resumed_);
+  JobConfig config =
+      ServedConfig(resumed_ == nullptr ? request_ : ResumingRequest(request_, *store_, *resumed_),
+                   eligible, history_, resumed_);
   config.process.observes_updates = !request_.http.empty() || !request_.metrics.empty();
   return config;
 }

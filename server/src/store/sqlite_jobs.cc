@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sotto/model/model_bundle.h"
 #include "spec/configuration.h"
 #include "store/history.h"
 #include "store/sqlite_chain.h"
@@ -135,6 +136,9 @@ int64_t SqliteJobs::Add(const JobRecord& record) {
           {"configuration", ConfigurationText(record)},
           {"begun", SecondsSince1970()},
           {"surcharge", 0}});
+  const std::vector<uint8_t> bundle = posix::BundleOf(*record.config.model);
+  Insert(database_, "descriptions",
+         {{"job", number}, {"bundle", ByteSpan(bundle.data(), bundle.size())}});
   Chain(database_).Append({"job", {number}});
   return number;
 }

@@ -1,5 +1,6 @@
-// The jobs of a SQLite store and who takes part in them: the tables `jobs`, `job_devices`,
-// `fleets`, `extensions`, `turns`, `settled` and `halts`. Part of sotto::server/store.
+// The jobs of a SQLite store and who takes part in them: the tables `jobs`, `descriptions`,
+// `job_devices`, `fleets`, `extensions`, `turns`, `settled` and `halts`. Part of
+// sotto::server/store.
 //
 // What writes runs in the caller's transaction and appends its record to the chain.
 //
@@ -25,7 +26,7 @@ class SqliteJobs {
   // moment.
   std::vector<JobEntry> Read();
 
-  // Adds a job without devices and models, and returns its number.
+  // Adds a job without devices and parameters, and returns its number.
   int64_t Add(const JobRecord& record);
 
   // Adds devices to the job. Those that it has stay as they are.

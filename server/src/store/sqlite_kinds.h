@@ -103,7 +103,8 @@ inline constexpr RecordKind kRecordKinds[] = {
      1,
      {{"jobs",
        "SELECT number, job_id, model, model_digest, configuration, begun, surcharge FROM jobs "
-       "WHERE number = ?"}},
+       "WHERE number = ?"},
+      {"descriptions", "SELECT job, bundle FROM descriptions WHERE job = ?"}},
      [](const int64_t* keys) { return fmt::format("the beginning of job {}", keys[0]); },
      // The list of its devices, if there were any.
      "SELECT count(*) FROM devices WHERE position NOT IN (SELECT device FROM revocations)"},

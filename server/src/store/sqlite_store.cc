@@ -227,6 +227,15 @@ std::vector<LedgerEntry> SqliteStore::Ledger() {
   return ReadLedger(database_);
 }
 
+std::vector<uint8_t> SqliteStore::ReadDescription(int64_t job) {
+  const Transaction moment(database_, Transaction::Kind::kRead);
+  Chain(database_).RequireIntact({"job", {job}});
+  Statement row(database_, "SELECT bundle FROM descriptions WHERE job = ?");
+  if (!row.Bind(job).Step()) database_.Refuse(fmt::format("it has no job {}", job));
+  const ByteSpan bundle = row.Blob(0);
+  return {bundle.begin(), bundle.end()};
+}
+
 std::vector<int64_t> SqliteStore::ListModels(int64_t job) {
   std::vector<int64_t> rounds;
   Statement row(database_, "SELECT round FROM models WHERE job = ? ORDER BY round");

@@ -80,6 +80,7 @@ class SqliteStore final : public Store {
   void RaiseLifeEpsilon(double epsilon, double delta) override;
   History ReadHistory() override;
   std::vector<LedgerEntry> Ledger() override;
+  std::vector<uint8_t> ReadDescription(int64_t job) override;
   std::vector<int64_t> ListModels(int64_t job) override;
   StoredModel ReadModel(int64_t job, int64_t round) override;
 

@@ -81,6 +81,10 @@ CREATE TABLE models (
   next_clip_l2 REAL NOT NULL,  -- of the next round
   PRIMARY KEY (job, round)
 ) STRICT;
+CREATE TABLE descriptions (
+  job INTEGER PRIMARY KEY REFERENCES jobs (number),
+  bundle BLOB NOT NULL  -- the model that the job trains: sotto/model/model_bundle.h
+) STRICT;
 CREATE TABLE facts (
   job INTEGER NOT NULL,
   round INTEGER NOT NULL,

@@ -113,6 +113,10 @@ class Store : public JobLog {
   // All releases, by job and round.
   virtual std::vector<LedgerEntry> Ledger() = 0;
 
+  // The model that a job trains, as ParseBundle() takes it (sotto/model/model_bundle.h). Throws for
+  // a job that is not in the store.
+  virtual std::vector<uint8_t> ReadDescription(int64_t job) = 0;
+
   // The rounds of a job whose models the store has, ascending; kFirstModel: the one with which the
   // job began.
   virtual std::vector<int64_t> ListModels(int64_t job) = 0;

@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "plans/statement.h"
+#include "service/job_start.h"
+#include "sotto/model/model_bundle.h"
+#include "sotto/model/model_text.h"
 #include "store/open_store.h"
 #include "unit/server/store_fixture.h"
 
@@ -174,6 +177,34 @@ TEST_P(StoreTest, AJobIsReadBackAsItWasCommitted) {
   EXPECT_EQ(model.optimiser_state, (std::vector<uint8_t>{1, 2, 3}));
   EXPECT_EQ(model.next_clip_l2, 0.25);
   EXPECT_THROW(store->ReadModel(1, 1), std::runtime_error);
+}
+
+TEST_P(StoreTest, AJobsModelIsReadBackWithoutAnyFile) {
+  const posix::SharedModel model = posix::ParseModel(
+      "mine.toml",
+      "name = \"mine\"\ninput = [64]\nclasses = [\"rest\", \"run\"]\n[[prepare]]\n"
+      "kind = \"normalise\"\nmean = 0.1\ndeviation = 0.3\n[[layer]]\nkind = \"dense\"\n"
+      "outputs = 2\n");
+  {
+    const auto store = Open(StoreMode::kCreate);
+    store->BeginJob(RecordOf(SmallConfig()));
+    store->AllowNewJob();
+    JobConfig config = SmallConfig();
+    config.model = model.get();
+    config.plan.dimension = model->parameters;
+    store->BeginJob(OtherRecordOf(config));
+  }
+  const auto store = Open();
+  EXPECT_EQ(store->ReadDescription(2), posix::BundleOf(*model));
+  EXPECT_EQ(store->ReadDescription(1), posix::BundleOf(*SmallConfig().model));
+  EXPECT_THROW(store->ReadDescription(3), std::runtime_error);
+
+  ServeRequest request;
+  const JobEntry job = store->ReadHistory().jobs.at(1);
+  const ServeRequest resuming = ResumingRequest(request, *store, job);
+  EXPECT_EQ(posix::ModelDigestHex(*resuming.job.model), posix::ModelDigestHex(*model));
+  request.given.insert("model");
+  EXPECT_EQ(ResumingRequest(request, *store, job).job.model, request.job.model) << "it was given";
 }
 
 TEST_P(StoreTest, ALedgerEntryIsReadBackAsItWasCommitted) {
