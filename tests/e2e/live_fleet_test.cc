@@ -173,9 +173,14 @@ TEST(LiveFleetTest, ARotatedKeyOpensNothingAndTheDeviceGoesOnWithItsNewOne) {
   EXPECT_TRUE(Says(Sotto(site, {"keys", "rotate", store, name}, 2), "--key"));
   Sotto(site, {"keys", "rotate", store, name, "--key", site.Path("new.key")});
   ASSERT_TRUE(LogSays(server, name + ": has another key now")) << ReadFile(server.log);
+  EXPECT_EQ(clients[0].Wait(), 3) << "told at once, and not after a minute of tries";
+  EXPECT_TRUE(Says(ReadFile(site.ClientLog(0)), "this key was replaced")) << site.ClientLog(0);
   Caller thief(server.port, site.key(0));
-  EXPECT_NE(thief.Connect(), Status::kOk);
-  clients[0].End();
+  ASSERT_EQ(thief.Connect(), Status::kOk);
+  EXPECT_EQ(thief.Hello().code, ErrorCode::kKeyRotated);
+  EXPECT_TRUE(thief.IsClosedWithin(1000)) << "and nothing else is said";
+  EXPECT_TRUE(LogSays(server, name + ": somebody with a key that was replaced connected"))
+      << ReadFile(server.log);
   const size_t before = server.releases();
   const posix::DeviceKey renewed = posix::ReadKeyFile(site.Path("new.key"));
   EXPECT_EQ(renewed.device_id, name);
@@ -186,6 +191,41 @@ TEST(LiveFleetTest, ARotatedKeyOpensNothingAndTheDeviceGoesOnWithItsNewOne) {
   Stop(server);
   EXPECT_FALSE(Says(Sotto(site, {"account", "ledger", store}), "rdp-filter"))
       << "the fleet is as large as before: nothing is charged for a new key";
+}
+
+// SECURITY.md S3. Each is named once, by the server and at the device.
+TEST(LiveFleetTest, ARevokedKeyAStrangerAndACopiedDiskAreNamed) {
+  Site site(4);
+  const std::string store = site.Path("store");
+  Server server = site.Serve(LongJob());
+  std::vector<Process> clients = site.Clients(server.port);
+  ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
+
+  const std::string& revoked = site.key(0).device_id;
+  Sotto(site, {"keys", "revoke", store, revoked});
+  EXPECT_EQ(clients[0].Wait(5000), 3);
+  EXPECT_TRUE(Says(ReadFile(site.ClientLog(0)), "this device was revoked"));
+  EXPECT_EQ(site.Client(0, server.port).Wait(5000), 3) << "also when it is started again";
+  EXPECT_TRUE(LogSays(server, revoked + ": revoked 20")) << ReadFile(server.log);
+
+  clients[1].End();
+  posix::DeviceKey guess = site.key(1);
+  guess.secret.bytes[0] ^= 1;
+  for (int i = 0; i < 3; ++i) EXPECT_NE(Caller(server.port, guess).Connect(), Status::kOk);
+  const std::string claim = guess.device_id + ": somebody without its key connected in its name";
+  EXPECT_TRUE(LogSays(server, claim + " 1 time, last from 127.")) << ReadFile(server.log);
+  EXPECT_EQ(Count(ReadFile(server.log), claim), 1u);
+
+  const std::string& copied = site.key(2).device_id;
+  std::filesystem::copy_file(site.Path("keys/" + copied + ".key"), site.Path("copy.key"));
+  const Process copy = ClientWith(site, server, site.Path("copy.key"), "copy.log");
+  EXPECT_TRUE(LogSays(server, copied + ": two machines have its key")) << ReadFile(server.log);
+  EXPECT_TRUE(Says(ReadFile(site.ClientLog(2)) + ReadFile(site.Path("copy.log")),
+                   "another machine connected with this device's key"));
+  const std::string states = Sotto(site, {"status", store, "--devices"});
+  EXPECT_TRUE(Says(states, "  two-machines  " + copied)) << states;
+  EXPECT_TRUE(Says(states, "  revoked       " + revoked)) << states;
+  Stop(server);
 }
 
 TEST(LiveFleetTest, APausedJobOpensNoRoundUntilItIsResumed) {

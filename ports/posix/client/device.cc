@@ -270,7 +270,10 @@ std::optional<Ending> Device::TakeReply(const Reply& reply) {
 
 // After a reply that the client has taken.
 void Device::FollowReply(Client::State before, const Reply& reply) {
-  if (reply.kind == Reply::Kind::kWait) {
+  if (reply.kind == Reply::Kind::kError && reply.code == ErrorCode::kOtherMachine) {
+    reporter_.OtherMachine(client_.wait_ms());
+    connection_.Close();  // as the server does
+  } else if (reply.kind == Reply::Kind::kWait) {
     reporter_.Waiting();
   } else if (reply.kind == Reply::Kind::kTrain) {
     if (client_.state() == Client::State::kHello) return;  // a task of which it has sent all

@@ -32,6 +32,8 @@ inline constexpr EventKind kRoundGivenUp = {"round-given-up", LogLevel::kWarning
 inline constexpr EventKind kRetrying = {"retrying", LogLevel::kWarning,
                                         "tries {server} again in {retry_in_ms}: {reason} ({code})",
                                         true};
+inline constexpr EventKind kOtherMachine = {
+    "other-machine", LogLevel::kWarning, "tries {server} again in {retry_in_ms}: {reason}", true};
 inline constexpr EventKind kTrainingFailed = {
     "training-failed", LogLevel::kWarning,
     "training failed: {reason} ({code}); an update of zeros is sent instead", true};
@@ -56,10 +58,10 @@ inline constexpr EventKind kNoServer = {"no-server", LogLevel::kError, "{reason}
 inline constexpr EventKind kFailed = {"failed", LogLevel::kError, "{reason}"};
 
 inline constexpr const EventKind* kAll[] = {
-    &kStarted,        &kConnected, &kWaiting,        &kDrawn,        &kResumed,
-    &kDownloaded,     &kTrained,   &kSent,           &kRoundGivenUp, &kRetrying,
-    &kTrainingFailed, &kSaturated, &kNothingHeldOut, &kData,         &kDone,
-    &kStopped,        &kRefused,   &kNoServer,       &kFailed};
+    &kStarted,      &kConnected,      &kWaiting,   &kDrawn,          &kResumed,
+    &kDownloaded,   &kTrained,        &kSent,      &kRoundGivenUp,   &kRetrying,
+    &kOtherMachine, &kTrainingFailed, &kSaturated, &kNothingHeldOut, &kData,
+    &kDone,         &kStopped,        &kRefused,   &kNoServer,       &kFailed};
 
 }  // namespace sotto::posix::event
 

@@ -66,6 +66,17 @@ inline std::string Reason(ErrorCode code) {
              "takes part again in the next round for which it is drawn";
     case ErrorCode::kBusy:
       return "the server is busy";
+    case ErrorCode::kKeyRotated:
+      return "this key was replaced: the server knows another one for this device (`sotto keys "
+             "rotate`). Install the device's new key file in the place of this one, and start "
+             "again";
+    case ErrorCode::kKeyRevoked:
+      return "this device was revoked (`sotto keys revoke`), so its key opens nothing any more; "
+             "ask the server's operator for another device's key";
+    case ErrorCode::kOtherMachine:
+      return "another machine connected with this device's key, and the server serves one at a "
+             "time, the newest. Was this disk copied? Stop the other one, or ask the server's "
+             "operator for another key";
     default:
       return std::string("the server reports an error, ") + ErrorCodeName(code);
   }

@@ -37,6 +37,12 @@ void LinkReporter::Retrying(const Failure& failure, uint32_t pause_ms) {
                                 {"retry_in_ms", Milliseconds{pause_ms}}});
 }
 
+void LinkReporter::OtherMachine(uint32_t pause_ms) {
+  log_.Write(event::kOtherMachine, {{"server", server_},
+                                    {"reason", Reason(ErrorCode::kOtherMachine)},
+                                    {"retry_in_ms", Milliseconds{pause_ms}}});
+}
+
 void LinkReporter::WriteEnding(const Ending& ending, const EventFields& more) {
   EventFields fields;
   if (!ending.reason.empty()) fields.emplace_back("reason", ending.reason);

@@ -46,6 +46,8 @@ class LinkReporter {
   void Connected();
   // The device pauses before its next try.
   void Retrying(const Failure& failure, uint32_t pause_ms);
+  // The server's last words: another machine uses the device's key. The device pauses.
+  void OtherMachine(uint32_t pause_ms);
 
  protected:
   // An end, with its reason and more fields.

@@ -260,8 +260,8 @@ class Client {
 
   const Request& request() const { return request_; }
   uint32_t wait_ms() const { return wait_ms_; }
-  // True once the server has refused the device's model or version, or the device a task with too
-  // little privacy, or one beyond most_private_updates. No later round can go better before
+  // True once the server has refused the device's model, version or key, or the device a task with
+  // too little privacy, or one beyond most_private_updates. No later round can go better before
   // somebody changes the job, the device or its options: a program may end. One that goes on is
   // told to wait for kRefusedWaitMs each time.
   bool is_refused() const { return is_refused_; }

@@ -51,6 +51,10 @@ enum class ErrorCode : uint8_t {
   kTooLarge = 6,       // an update longer than any valid one
   kConflict = 7,       // a second, different update after a complete one
   kBusy = 8,           // ask again later
+  // The last words of a connection; the server closes it.
+  kKeyRotated = 9,     // the device has another key now; this one opens nothing any more
+  kKeyRevoked = 10,    // the device was revoked; it never takes part again
+  kOtherMachine = 11,  // another machine has connected with this device's key
 };
 
 // The name for logs, "kBusy" for example; "unknown error code" for a value outside the list.

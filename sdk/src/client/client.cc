@@ -272,8 +272,13 @@ Status Client::OnReply(const Reply& reply) {
 Status Client::HandleReply(const Reply& reply) {
   if (reply.kind == Reply::Kind::kError) {
     error_code_ = reply.code;
-    if (reply.code == ErrorCode::kVersion || reply.code == ErrorCode::kModelMismatch) Refuse();
-    if (reply.final) return Status::kPeerRefused;
+    const bool is_old_key =
+        reply.code == ErrorCode::kKeyRotated || reply.code == ErrorCode::kKeyRevoked;
+    if (is_old_key || reply.code == ErrorCode::kVersion ||
+        reply.code == ErrorCode::kModelMismatch) {
+      Refuse();
+    }
+    if (reply.final || is_old_key) return Status::kPeerRefused;
     WaitAsAsked(reply.wait_ms);
     OnLinkLost();  // the client no longer knows which bytes the server holds
     return Status::kOk;

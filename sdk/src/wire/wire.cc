@@ -21,7 +21,7 @@ static_assert(sotto_RatePower_RATE_POWER_ONE == static_cast<int>(RatePower::kOne
 static_assert(sotto_GradientClipOf_GRADIENT_CLIP_OF_SAMPLE ==
               static_cast<int>(GradientClipOf::kSample));
 
-constexpr uint8_t kLastErrorCode = static_cast<uint8_t>(ErrorCode::kBusy);
+constexpr uint8_t kLastErrorCode = static_cast<uint8_t>(ErrorCode::kOtherMachine);
 constexpr uint8_t kLastWaitState = static_cast<uint8_t>(WaitState::kDevices);
 
 // Whether this program knows the values of all enums.
@@ -191,9 +191,9 @@ WaitState KnownWaitState(uint32_t state) {
 }
 
 const char* ErrorCodeName(ErrorCode code) {
-  constexpr const char* kNames[] = {"kUnknown",     "kVersion",      "kModelMismatch",
-                                    "kNotSelected", "kWrongAttempt", "kMalformed",
-                                    "kTooLarge",    "kConflict",     "kBusy"};
+  constexpr const char* kNames[] = {
+      "kUnknown",  "kVersion",  "kModelMismatch", "kNotSelected", "kWrongAttempt", "kMalformed",
+      "kTooLarge", "kConflict", "kBusy",          "kKeyRotated",  "kKeyRevoked",   "kOtherMachine"};
   static_assert(sizeof(kNames) / sizeof(kNames[0]) == kLastErrorCode + 1, "one name a code");
   const auto number = static_cast<uint8_t>(code);
   return number <= kLastErrorCode ? kNames[number] : "unknown error code";

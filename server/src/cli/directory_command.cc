@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/rows.h"
 #include "service/directory_session.h"
+#include "sotto/log/event_log.h"
 #include "sotto/options/exit_status.h"
 
 namespace sotto::server {
@@ -51,8 +52,15 @@ posix::Command DirectoryCommand() {
           JsonRow<DirectoryRequest>("the results"),
           Row("model-out", &DirectoryRequest::model_out,
               "write the newest model to this file at the end, float32 LE; with --relay"),
-          Row("verbose", &DirectoryRequest::verbose, "also a line for each lease and connection")
-              .Letter("v"),
+          Row("log", &DirectoryRequest::log,
+              "how the log is written to standard error: lines for people, json: an object a line")
+              .OneOfNames(posix::LogFormatNames()),
+          Row("log-level", &DirectoryRequest::log_level, "the least important events to write")
+              .OneOfNames(posix::LogLevelNames()),
+          Row("verbose", &DirectoryRequest::verbose,
+              "also a line for each lease and connection: --log-level debug")
+              .Letter("v")
+              .Excludes("log-level"),
           Row("seed", &DirectoryRequest::seed,
               "for tests: the directory's key derives from it; not private"),
           Row("insecure-seed", &DirectoryRequest::insecure_seed, "confirms --seed"),

@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/rows.h"
 #include "service/live_file.h"
+#include "service/served_devices.h"
 #include "sotto/posix/port.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
@@ -44,6 +45,7 @@ struct StoreOptions {
   bool verifies = false;
   bool watches = false;
   bool lists_turns = false;
+  bool lists_devices = false;
   double every_s = 2;  // between two looks
   double epsilon = 0;
   std::optional<double> delta;
@@ -59,14 +61,16 @@ struct StoreState {
   std::vector<std::string> eligible;  // names
   bool is_paused = false;
   std::optional<JobLedger> job;
+  Json device_states;  // with --devices
 };
 
-StoreState ReadStoreState(const std::string& where) {
-  const std::unique_ptr<Store> store = OpenStore(where, StoreMode::kRead);
+StoreState ReadStoreState(const StoreOptions& o) {
+  const std::unique_ptr<Store> store = OpenStore(o.store, StoreMode::kRead);
   StoreState state;
   state.server = store->Server();
-  state.live = ReadLive(where, state.server);
-  for (const DeviceRecord& device : store->ListDevices()) {
+  state.live = ReadLive(o.store, state.server);
+  const std::vector<DeviceRecord> devices = store->ListDevices();
+  for (const DeviceRecord& device : devices) {
     ++state.devices;
     if (device.is_eligible()) state.eligible.push_back(device.id);
   }
@@ -75,6 +79,10 @@ StoreState ReadStoreState(const std::string& where) {
   jobs.erase(jobs.begin(), jobs.end() - (jobs.empty() ? 0 : 1));
   AddPairs(*store, &jobs);
   if (!jobs.empty()) state.job = std::move(jobs.back());
+  if (o.lists_devices) {
+    state.device_states =
+        ReadDeviceStates(o.store, devices, state.job ? state.job->turns : JobTurns());
+  }
   return state;
 }
 
@@ -158,8 +166,8 @@ std::string Describe(const StoreOptions& o, const StoreState& state) {
   text += fmt::format("  devices    {}, {} eligible\n", state.devices, state.eligible.size());
   text += DescribeLive(state.live, state.eligible);
   if (state.is_paused) text += "  paused     no round opens until `sotto job resume`\n";
-  return text +
-         (state.job ? DescribeJob(*state.job, o.lists_turns) : "  job        none has begun\n");
+  text += state.job ? DescribeJob(*state.job, o.lists_turns) : "  job        none has begun\n";
+  return text + DescribeDeviceStates(state.device_states, state.server.has_value());
 }
 
 Json ToJson(const StoreOptions& o, const StoreState& state) {
@@ -171,6 +179,7 @@ Json ToJson(const StoreOptions& o, const StoreState& state) {
                {"live", state.live},
                {"paused", state.is_paused},
                {"job", nullptr}};
+  if (o.lists_devices) json["device_states"] = state.device_states;
   if (!state.job) return json;
   const JobEntry& job = state.job->job;
   const JobStanding standing =
@@ -199,7 +208,7 @@ void Watch(const StoreOptions& o) {
   const bool is_terminal = posix::StandardOutputIsTerminal();
   std::string shown;
   while (posix::StopSignal() == 0) {
-    const std::string text = Describe(o, ReadStoreState(o.store));
+    const std::string text = Describe(o, ReadStoreState(o));
     if (is_terminal || text != shown) {
       fmt::print("{}{}", is_terminal ? kClearScreen : "", text);
       std::fflush(stdout);
@@ -292,7 +301,7 @@ void RunStatus(const StoreOptions& o) {
     return;
   }
   RequireOutput(o.json, o.store);
-  const StoreState state = ReadStoreState(o.store);
+  const StoreState state = ReadStoreState(o);
   PrintResults(o.json, Describe(o, state), ToJson(o, state), Readers::kOwner);
 }
 
@@ -379,6 +388,11 @@ posix::Command StatusCommand() {
           JsonRow<StoreOptions>("the same"),
           Row("turns", &StoreOptions::lists_turns,
               "of a job of passes: list each device with its turns, those used and those left")
+              .Excludes("verify"),
+          Row("devices", &StoreOptions::lists_devices,
+              "list each device with its state and what to do about it: of the server that runs, "
+              "or "
+              "as the last one left them")
               .Excludes("verify"),
           Row("watch", &StoreOptions::watches, "look again and again, until Ctrl-C")
               .Excludes("json")

@@ -5,7 +5,6 @@
 
 #include "net/client_hello.h"
 #include "net/loop.h"
-#include "sotto/model/model_text.h"
 
 namespace sotto::server {
 namespace {
@@ -52,6 +51,10 @@ void Server::Loop::OnRead(uv_stream_t* stream, ssize_t got, const uv_buf_t* buff
     uv_read_stop(stream);
     if (!client->session->unread) loop.unread_.push_back(client->id);
     client->session->unread = true;
+    return;
+  }
+  if (client->session && client->session->dismissed) {
+    loop.OnDismissedRead(*client, got);
     return;
   }
   const ByteSpan bytes(reinterpret_cast<const uint8_t*>(buffer->base),
@@ -103,9 +106,10 @@ void Server::Loop::Pump(Client& client) {
   if (is_closed && session.closed_since_ms == 0) session.closed_since_ms = now();
   // Nothing is read before the last answer is written. So a client that does not read its answer
   // cannot make the server hold more than that answer.
-  if (is_closed && !session.writing) {
+  const bool reads = session.connection.wants_input() || session.held_until_ms != 0;
+  if (is_closed && !session.writing && !session.dismissed) {
     Close(client);
-  } else if ((session.connection.wants_input() || session.held_until_ms != 0) && !session.writing) {
+  } else if ((reads || session.dismissed) && !session.writing) {
     StartReading(client);
   } else {
     uv_read_stop(reinterpret_cast<uv_stream_t*>(&client.handle));
@@ -224,7 +228,8 @@ void Server::Loop::Respond(Client& client) {
     return;
   }
   CloseIfComplete();
-  if (client.closing) return;
+  if (client.closing || session.dismissed) return;
+  SignAnswer(client);
   if (session.reply.kind == Reply::Kind::kDone) {
     to_be_told_.erase(session.device);
   } else {
@@ -236,18 +241,9 @@ void Server::Loop::Respond(Client& client) {
   session.connection.Respond(session.reply, now());
 }
 
-// A device of another model stays out until somebody changes it, so its operator is told.
 void Server::Loop::LogRefusal(const Client& client) {
-  const Connection& connection = client.session->connection;
-  const ErrorCode code = client.session->reply.code;
-  events_.detail(fmt::format("{}: refused: {}", connection.device(), ErrorCodeName(code)));
-  if (code != ErrorCode::kModelMismatch) return;
-  const auto line = mismatch_lines_.Take(
-      fmt::format("{}: refused, it has {}, and the job trains {}; start it with that model",
-                  connection.device(), posix::DescribeModelOf(connection.request().model_digest),
-                  posix::DescribeModel(*job_->config().model)),
-      now());
-  if (line) events_.info(*line);
+  events_.detail(fmt::format("{}: refused: {}", client.session->connection.device(),
+                             ErrorCodeName(client.session->reply.code)));
 }
 
 // A wait and up to a quarter of it more, so that a fleet does not ask all at once. It depends on
@@ -270,6 +266,9 @@ void Server::Loop::Close(Client& client, const char* reason) {
     }
   } else {
     figures_.failed_handshakes += client.session ? 1 : 0;
+    if (client.session && client.session->connection.handshake_failure() == Status::kMismatch) {
+      Sign(DeviceSign::Kind::kClaim, client);
+    }
   }
   admission_.Leave(client.id, now());
   LogClose(client, reason);
@@ -291,7 +290,8 @@ void Server::Loop::LogClose(const Client& client, const char* reason) {
     events_.detail(fmt::format("{}: {}", client.session->connection.device(), text));
     return;
   }
-  if (const auto line = stranger_lines_.Take("a stranger: " + text, now())) events_.detail(*line);
+  const auto line = lines_.Take("a stranger: " + text, "", "a stranger: " + text, now());
+  if (line) events_.detail(*line);
 }
 
 // Frees a client if nothing refers to it any more.

@@ -41,6 +41,13 @@ void Connection::Respond(const Reply& reply, uint64_t now_ms) {
   RespondFrame({bytes.data(), size}, now_ms);
 }
 
+void Connection::SayLast(const Reply& reply, const std::string& why) {
+  uint8_t bytes[kFrameHeaderSize + kMinMaxFrame];
+  size_t size = 0;
+  const bool fits = EncodeReply(reply, kMinMaxFrame, bytes, &size) == Status::kOk;
+  SayLastFrame({bytes, fits ? size : 0}, why);
+}
+
 void PeerConnection::OnFrame(ByteSpan body) {
   if (DecodePeerRequest(body, &request_) != Status::kOk) request_ = {};
 }

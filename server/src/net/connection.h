@@ -20,6 +20,11 @@ class Connection final : public FrameConnection {
   const Request& request() const { return request_; }
   void Respond(const Reply& reply, uint64_t now_ms);
 
+  // Says this, asked or not, and closes the connection. Nothing happens before the handshake is
+  // complete, or after the connection was closed.
+  //   reply  an error
+  void SayLast(const Reply& reply, const std::string& why);
+
  private:
   void OnFrame(ByteSpan body) override;
 

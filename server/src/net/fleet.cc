@@ -46,6 +46,7 @@ void Server::Loop::LookWhetherToWait() {
   if (reason->empty()) {
     EndWait();
   } else if (*reason != phase_.reason) {
+    phase_.goes_on = true;
     Tell(ServerPhase::Kind::kWaiting, *reason);
   }
 }
@@ -60,6 +61,7 @@ void Server::Loop::TakeFleet(FleetNews news) {
     if (!news.devices->IsEligible(device)) to_be_told_.erase(device);
   }
   tokens_.SetDevices(news.devices, news.changed);
+  if (news.former != nullptr) Remember(news.former);
   pace_.Resize(news.devices->size());
   devices_ = news.devices;
   CloseChanged(news.changed);
@@ -72,7 +74,11 @@ void Server::Loop::CloseChanged(const std::vector<uint32_t>& changed) {
   for (const uint32_t device : changed) {
     const auto found = by_device_.find(device);
     if (found == by_device_.end()) continue;
-    Close(*found->second, devices_->IsEligible(device) ? "has another key now" : "was revoked");
+    if (devices_->IsEligible(device)) {
+      Dismiss(*found->second, ErrorCode::kKeyRotated, "has another key now");
+    } else {
+      Dismiss(*found->second, ErrorCode::kKeyRevoked, "was revoked");
+    }
   }
 }
 

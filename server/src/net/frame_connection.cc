@@ -107,6 +107,7 @@ void FrameConnection::FinishHandshake(uint64_t now_ms) {
   const Status status = tls_.Handshake();
   if (status == Status::kWouldBlock) return;
   if (status != Status::kOk) {
+    handshake_failure_ = status;
     Fail(peer_closed_ ? "left during the handshake"
                       : std::string("TLS handshake failed: ") + StatusName(status));
     return;
@@ -145,17 +146,26 @@ void FrameConnection::ReadFrames(uint64_t now_ms) {
   Enter(State::kAnswering, now_ms);
 }
 
-void FrameConnection::RespondFrame(ByteSpan frame, uint64_t now_ms) {
-  if (state_ != State::kAnswering) return;
-  // The output grows as needed, so TLS never blocks here.
+// The output grows as needed, so TLS never blocks here.
+bool FrameConnection::Write(ByteSpan frame) {
   for (size_t done = 0; done < frame.size();) {
     size_t written = 0;
     if (tls_.Write(frame.subspan(done), &written) != Status::kOk) {
       Fail("TLS failed while answering");
-      return;
+      return false;
     }
     done += written;
   }
+  return true;
+}
+
+void FrameConnection::SayLastFrame(ByteSpan frame, const std::string& why) {
+  if (state_ == State::kHandshake || state_ == State::kClosed) return;
+  if (Write(frame)) Fail(why);
+}
+
+void FrameConnection::RespondFrame(ByteSpan frame, uint64_t now_ms) {
+  if (state_ != State::kAnswering || !Write(frame)) return;
   message_ = std::vector<uint8_t>();
   Enter(State::kRequest, now_ms);
   Advance(now_ms);

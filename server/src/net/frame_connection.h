@@ -64,6 +64,8 @@ class FrameConnection {
   State state() const { return state_; }
   // The authenticated device's name; empty before the handshake.
   const std::string& device() const { return device_; }
+  // Why the handshake failed; kOk: it did not. kMismatch: the client does not hold the key.
+  Status handshake_failure() const { return handshake_failure_; }
   // Why the connection was closed, for the log.
   const std::string& close_reason() const { return close_reason_; }
 
@@ -77,6 +79,9 @@ class FrameConnection {
   // Sends the answer, a whole frame.
   void RespondFrame(ByteSpan frame, uint64_t now_ms);
 
+  // Sends a frame after the handshake, asked or not, and closes the connection.
+  void SayLastFrame(ByteSpan frame, const std::string& why);
+
   const ConnectionLimits& limits() const { return limits_; }
   void Fail(const std::string& reason);
 
@@ -89,11 +94,13 @@ class FrameConnection {
   void Advance(uint64_t now_ms);
   void FinishHandshake(uint64_t now_ms);
   void ReadFrames(uint64_t now_ms);
+  bool Write(ByteSpan frame);
 
   const ConnectionLimits& limits_;
   State state_ = State::kHandshake;
   std::string device_;
   std::string close_reason_;
+  Status handshake_failure_ = Status::kOk;
   uint64_t deadline_ms_ = 0;    // of the state; UINT64_MAX: none
   std::vector<uint8_t> input_;  // from the network, not yet taken by TLS
   size_t input_taken_ = 0;

@@ -30,6 +30,7 @@ void Server::Loop::Hold(Client& client) {
   const uint64_t hold_ms = std::min<uint64_t>(session.connection.request().hold_ms, kMostHoldMs);
   session.held_until_ms = now() + hold_ms;
   held_.insert(client.id);
+  SignAnswer(client);
   CloseIfComplete();  // this may be the last device that had to check in
 }
 

@@ -12,10 +12,10 @@
 namespace sotto::server {
 namespace {
 
-HelloToken TokenOf(const Device& device, ByteSpan random) {
+HelloToken TokenOf(const Key& secret, ByteSpan random) {
   Key psk;
   HelloToken token;
-  posix::Check(DeriveTlsKey(device.secret, &psk), "a device's TLS key");
+  posix::Check(DeriveTlsKey(secret, &psk), "a device's TLS key");
   posix::Check(DeriveHelloToken(psk, random, &token), "a device's token");
   return token;
 }
@@ -26,7 +26,7 @@ uint64_t HandleIn(const HelloToken& token) {
   return handle;
 }
 
-uint64_t HandleOf(const Device& device) { return HandleIn(TokenOf(device, {})); }
+uint64_t HandleOf(const Key& secret) { return HandleIn(TokenOf(secret, {})); }
 
 // The value of a lower-case hexadecimal digit; 16: it is none.
 unsigned ValueOf(uint8_t digit) {
@@ -51,15 +51,15 @@ bool FromDigits(ByteSpan digits, HelloToken* token) {
 
 HelloTokens::HelloTokens(SharedDevices devices) : devices_(std::move(devices)) {
   for (uint32_t device = 0; device < devices_->size(); ++device) {
-    by_handle_.emplace(HandleOf((*devices_)[device]), device);
+    by_handle_.emplace(HandleOf((*devices_)[device].secret), device);
   }
 }
 
 void HelloTokens::SetDevices(SharedDevices devices, const std::vector<uint32_t>& changed) {
   for (const uint32_t device : changed) {
-    if (device < devices_->size()) by_handle_.erase(HandleOf((*devices_)[device]));
+    if (device < devices_->size()) by_handle_.erase(HandleOf((*devices_)[device].secret));
     if (!devices->IsEligible(device)) continue;
-    by_handle_.emplace(HandleOf((*devices)[device]), device);
+    by_handle_.emplace(HandleOf((*devices)[device].secret), device);
   }
   devices_ = std::move(devices);
 }
@@ -70,10 +70,29 @@ std::optional<uint32_t> HelloTokens::Take(ByteSpan client_hello) {
   const auto found = by_handle_.find(HandleIn(token));
   if (found == by_handle_.end()) return {};
   const ByteSpan random = RandomOf(client_hello);
-  const HelloToken expected = TokenOf((*devices_)[found->second], random);
+  const HelloToken expected = TokenOf((*devices_)[found->second].secret, random);
   if (!ConstantTimeEqual(token.proof, expected.proof)) return {};
   if (!IsNew(found->second, LoadU32Le(random.data()))) return {};
   return found->second;
+}
+
+void HelloTokens::SetFormer(SharedFormerKeys former) {
+  former_by_handle_.clear();
+  for (uint32_t key = 0; key < former->size(); ++key) {
+    former_by_handle_.emplace(HandleOf((*former)[key].secret), key);
+  }
+  former_ = std::move(former);
+}
+
+std::shared_ptr<const FormerKey> HelloTokens::FormerIn(ByteSpan client_hello) const {
+  HelloToken token;
+  if (!FromDigits(FindProtocol(client_hello, kHelloTokenPrefix), &token)) return nullptr;
+  const auto found = former_by_handle_.find(HandleIn(token));
+  if (found == former_by_handle_.end()) return nullptr;
+  const FormerKey& key = (*former_)[found->second];
+  const HelloToken expected = TokenOf(key.secret, RandomOf(client_hello));
+  if (!ConstantTimeEqual(token.proof, expected.proof)) return nullptr;
+  return {former_, &key};
 }
 
 // Remembers it, in the place of the oldest one.

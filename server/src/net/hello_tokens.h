@@ -5,6 +5,9 @@
 // repeat it from the device's own address. The last kRememberedHellos of a device are remembered,
 // four bytes of each, so a new one is taken for an old one with a probability below 2^-24.
 //
+// A token of a former key names no device: its connection is a stranger's like any other. It says
+// under which key the handshake can succeed.
+//
 // One thread at a time.
 #pragma once
 
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include "round/devices.h"
+#include "round/former_keys.h"
 #include "sotto/span.h"
 
 namespace sotto::server {
@@ -34,6 +38,12 @@ class HelloTokens {
   // anything else after their head.
   std::optional<uint32_t> Take(ByteSpan client_hello);
 
+  // These are the former keys from now on.
+  void SetFormer(SharedFormerKeys former);
+
+  // The former key of which a token is in these bytes, as above, remembered or not; null: none.
+  std::shared_ptr<const FormerKey> FormerIn(ByteSpan client_hello) const;
+
  private:
   // The first bytes of the randoms that a device has said.
   struct Randoms {
@@ -45,6 +55,8 @@ class HelloTokens {
   SharedDevices devices_;
   std::unordered_map<uint64_t, uint32_t> by_handle_;  // the proofs are derived anew: no copies
   std::unordered_map<uint32_t, Randoms> said_;        // by device
+  SharedFormerKeys former_ = std::make_shared<const FormerKeys>();
+  std::unordered_map<uint64_t, uint32_t> former_by_handle_;
 };
 
 }  // namespace sotto::server

@@ -2,7 +2,8 @@
 //
 // server.cc keeps the time, and opens and closes rounds. fleet.cc learns what other processes have
 // changed. held.cc keeps devices waiting that want to. strangers.cc accepts connections and takes
-// them through their handshake. clients.cc reads from devices, answers them and closes connections.
+// them through their handshake. signs.cc tells what the network has seen of a device, and says the
+// last words of sessions. clients.cc reads from devices, answers them and closes connections.
 // decoders.cc has the pool answer the last chunks of updates, several with one piece of work.
 // guest.cc lets another library's loop run in this one.
 // All of it runs on the loop's thread, except two kinds of work in libuv's pool: these answers, and
@@ -49,6 +50,10 @@ class Server::Loop {
   uint16_t port() const { return port_; }
   bool Run(Job& job);
   void RunInPool(PoolWork work);
+  void Remember(SharedFormerKeys former) {
+    former_ = former;
+    tokens_.SetFormer(std::move(former));
+  }
   void Host(LoopGuest guest) { guest_ = std::move(guest); }
   int signal() const { return signal_; }
   NetworkFigures Figures() const;
@@ -60,13 +65,22 @@ class Server::Loop {
   struct Session {
     Session(Loop& owner, uint64_t begin_ms)
         : connection(owner.tls_, owner.options_.limits, begin_ms), fleet(owner.fleet_) {}
+    Status FindKey(const Loop& loop, const std::string& name, Key* psk);
+
     uv_write_t write{};
     Connection connection;
     std::vector<uint8_t> write_buffer;
     Reply reply;
-    const uint64_t fleet;          // Loop::fleet_ when its handshake began
-    uint32_t device = 0;           // after the handshake
-    bool proved = false;           // the handshake is complete
+    const uint64_t fleet;  // Loop::fleet_ when its handshake began
+    uint32_t device = 0;   // after the handshake
+    bool proved = false;   // the handshake is complete
+    std::string claimed;   // the device whose name it says
+    // Until the name is known, the one of which it said a token; then the one of the handshake. A
+    // session that has proved it is still a stranger's.
+    std::shared_ptr<const FormerKey> former;
+    bool dismissed = false;  // its last words are said; it is read only until it ends
+    uint32_t round = 0;      // of the update that it announced last
+    uint32_t attempt = 0;
     uint64_t closed_since_ms = 0;  // 0: the connection is open
     std::exception_ptr failure;    // of the current answer
     bool writing = false;
@@ -83,6 +97,7 @@ class Server::Loop {
     Loop& loop;
     uv_tcp_t handle{};
     Id id = 0;
+    Address from{};
     uint64_t entered_ms = 0;
     std::vector<uint8_t> hello;  // the ClientHello so far; none after the handshake began
     std::unique_ptr<Session> session;
@@ -97,6 +112,19 @@ class Server::Loop {
     uv_work_t work{};
     Loop* loop = nullptr;
     std::vector<Client*> clients;  // whose answers it makes; empty: it is idle
+  };
+
+  // How often a device has lately connected while it had a session.
+  struct Takeovers {
+    uint32_t count = 0;
+    uint64_t last_ms = 0;
+    Id dismissed = 0;  // the last session that gave way
+  };
+
+  struct Deadline {
+    uint32_t round = 0;
+    uint32_t attempt = 0;
+    uint64_t at_ms = 0;
   };
 
   static Status FindKey(void* context, ByteSpan identity, Key* psk);
@@ -140,6 +168,16 @@ class Server::Loop {
   void LogClose(const Client& client, const char* reason);
   void Reap(Client& client);
   void TickSessions();
+
+  // signs.cc
+  void Sign(DeviceSign::Kind kind, const Client& client, const std::string& text = "") const;
+  void SignAnswer(Client& client);
+  void RememberDeadline();
+  std::optional<uint64_t> LateMs(const Session& session) const;
+  void Dismiss(Client& client, ErrorCode code, const char* why, uint32_t wait_ms = 0);
+  void GiveWay(Client& older);
+  void OnDismissedRead(Client& client, ssize_t got);
+  void RefuseFormer(Client& client);
 
   // decoders.cc
   void AnswerInPool(Client& client);
@@ -241,8 +279,11 @@ class Server::Loop {
   std::deque<Id> told_;        // whose answer waits for its turn
   bool must_accept_ = false;   // connections wait for the end of this turn
   bool out_of_files_ = false;  // until the next tick
-  LimitedLines stranger_lines_{{100, 20}};
-  LimitedLines mismatch_lines_{{10'000, 20}};
+  LimitedLines lines_;         // that the network can cause
+  SharedFormerKeys former_ = std::make_shared<const FormerKeys>();
+  Session* handshaking_ = nullptr;                     // whose handshake is computed
+  std::unordered_map<uint32_t, Takeovers> takeovers_;  // by device
+  std::deque<Deadline> deadlines_;                     // of the last attempts
   NetworkFigures figures_;
   std::minstd_rand jitter_{std::random_device()()};
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 namespace sotto::server {
 
@@ -39,28 +40,57 @@ class Bucket {
   uint64_t used_until_ms_ = 0;
 };
 
-// Lines of a log that a network can cause, at a limited rate.
+// Lines of a log that somebody else can cause: limited by their reason. The first line of a reason
+// comes at once. After it the same about the same subject comes at most once in a minute, in two,
+// four, up to an hour; and there are at most 20 lines of a reason at once, one more each 10 s, so
+// that a whole fleet with one fault does not fill the log. A line says how many were left out.
+//
+// It remembers each pair of reason and subject: take both from a bounded set, such as a table of
+// reasons and the names of devices.
 class LimitedLines {
  public:
-  explicit LimitedLines(const Rate& rate) : rate_(rate) {}
-
-  // The line as it is to be logged, with how many were left out since the last one; nothing if it
-  // is above the rate.
-  std::optional<std::string> Take(std::string line, uint64_t now_ms) {
-    if (!lines_.IsFree(rate_, now_ms)) {
-      ++left_out_;
+  // The line as it is to be logged; nothing if it is above the limits.
+  std::optional<std::string> Take(const std::string& reason, const std::string& subject,
+                                  std::string line, uint64_t now_ms) {
+    Reason& of = reasons_[reason];
+    const auto [at, is_first] = of.subjects.try_emplace(subject);
+    Repeats& repeats = at->second;
+    const bool is_early = !is_first && now_ms - repeats.told_ms < repeats.interval_ms;
+    if (is_early || !of.lines.IsFree(kLinesOfReason, now_ms)) {
+      if (is_first) of.subjects.erase(at);  // another time
+      ++of.left_out;
       return std::nullopt;
     }
-    lines_.Take(rate_, now_ms);
-    if (left_out_ > 0) line += fmt::format("; {} more before", left_out_);
-    left_out_ = 0;
+    of.lines.Take(kLinesOfReason, now_ms);
+    repeats.interval_ms = is_first ? kFirstMs : std::min(2 * repeats.interval_ms, kLastMs);
+    repeats.told_ms = now_ms;
+    if (of.left_out > 0) line += fmt::format("; {} more before", of.left_out);
+    of.left_out = 0;
     return line;
   }
 
+  // The reason is over for this subject: if it comes again, it is new.
+  void End(const std::string& reason, const std::string& subject) {
+    const auto of = reasons_.find(reason);
+    if (of != reasons_.end()) of->second.subjects.erase(subject);
+  }
+
  private:
-  const Rate rate_;
-  Bucket lines_;
-  uint64_t left_out_ = 0;
+  static constexpr uint64_t kFirstMs = 60'000;
+  static constexpr uint64_t kLastMs = 3'600'000;
+  static constexpr Rate kLinesOfReason = {10'000, 20};
+
+  struct Repeats {
+    uint64_t told_ms = 0;
+    uint64_t interval_ms = 0;
+  };
+  struct Reason {
+    Bucket lines;
+    uint64_t left_out = 0;
+    std::unordered_map<std::string, Repeats> subjects;
+  };
+
+  std::unordered_map<std::string, Reason> reasons_;
 };
 
 }  // namespace sotto::server

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "sotto/log/event_log.h"
+
 namespace sotto::server {
 namespace {
 
@@ -90,8 +92,15 @@ Fields Run() {
       Row("metrics", &ServeRequest::metrics,
           "write metrics to this file every five seconds, in Prometheus' text format, for its "
           "node exporter; the operator's"),
-      Row("verbose", &ServeRequest::verbose, "also a line when a connection ends or is refused")
-          .Letter("v"),
+      Row("log", &ServeRequest::log,
+          "how the log is written to standard error: lines for people, json: an object a line")
+          .OneOfNames(posix::LogFormatNames()),
+      Row("log-level", &ServeRequest::log_level, "the least important events to write")
+          .OneOfNames(posix::LogLevelNames()),
+      Row("verbose", &ServeRequest::verbose,
+          "also a line when a connection ends or is refused: --log-level debug")
+          .Letter("v")
+          .Excludes("log-level"),
       Row("seed", &ServeRequest::seed, "for tests: everything derives from it; not private"),
       Row("insecure-seed", &ServeRequest::insecure_seed, "confirms --seed"),
   };

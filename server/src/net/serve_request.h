@@ -30,15 +30,17 @@ struct ServeRequest : JobRequest {
   uint32_t max_connections = 4096;
   uint32_t max_handshakes = 64;
   uint32_t max_handshakes_per_address = 8;
-  std::string json;             // file for the results; empty: none, "-": standard output
-  std::string model_out;        // file for the final parameters; empty: none
-  std::string metrics;          // file for the metrics; empty: none
-  std::string http;             // address of the operator's page; empty: none
-  std::string http_token;       // file of its token; empty: beside the store
-  std::string http_name;        // a proxy's name for it; empty: there is none
-  std::string average_out;      // file for the average of the models; empty: none
-  std::string test;             // samples to evaluate released models on; empty: none
-  uint32_t evaluate_every = 1;  // rounds
+  std::string json;                // file for the results; empty: none, "-": standard output
+  std::string model_out;           // file for the final parameters; empty: none
+  std::string metrics;             // file for the metrics; empty: none
+  std::string http;                // address of the operator's page; empty: none
+  std::string http_token;          // file of its token; empty: beside the store
+  std::string http_name;           // a proxy's name for it; empty: there is none
+  std::string average_out;         // file for the average of the models; empty: none
+  std::string test;                // samples to evaluate released models on; empty: none
+  uint32_t evaluate_every = 1;     // rounds
+  std::string log = "lines";       // of posix::LogFormatNames()
+  std::string log_level = "info";  // of posix::LogLevelNames()
   bool verbose = false;
   std::optional<uint64_t> seed;
   bool insecure_seed = false;

@@ -68,6 +68,7 @@ Server::Loop::Loop(SharedDevices devices, const ServerOptions& options, const Se
   for (auto* line : {&events_.info, &events_.detail}) Excuse(monitor_, *line);
   Excuse(monitor_, events_.on_phase);
   Excuse(monitor_, events_.on_device);
+  Excuse(monitor_, events_.on_sign);
   Excuse(monitor_, events_.on_outcome);
   Excuse(monitor_, events_.alive);
 }
@@ -88,10 +89,7 @@ Server::Loop::~Loop() {
 Status Server::Loop::FindKey(void* context, ByteSpan identity, Key* psk) {
   const auto* self = static_cast<const Loop*>(context);
   const std::string name(reinterpret_cast<const char*>(identity.data()), identity.size());
-  const DeviceRegistry& devices = *self->devices_;
-  const uint32_t index = devices.Find(name);
-  if (index == devices.size()) return Status::kPeerRefused;
-  return DeriveTlsKey(devices[index].secret, psk);
+  return self->handshaking_->FindKey(*self, name, psk);
 }
 
 void Server::Loop::Listen() {
@@ -269,7 +267,7 @@ void Server::Loop::OnRoundOpened() {
 void Server::Loop::Wait() {
   waits_ = true;
   job_->Proceed();
-  events_.info(fmt::format("round {}: {}", job_->round() + 1, job_->waiting_for()));
+  phase_.goes_on = false;
   Tell(ServerPhase::Kind::kWaiting, job_->waiting_for());
   if (fleet_ != fleet_of_step_) EndWait();
 }
@@ -289,11 +287,10 @@ void Server::Loop::AnnounceAttempt() {
   deadline_ms_ = publication_ms_ + options_.round_timeout_ms;
   publication_ms_ = deadline_ms_ + options_.release_allowance_ms;
   awaits_look_ = job_->config().plan.timed_reports;
+  RememberDeadline();
   StartRoundTimer();
   job_->Proceed();
   AskForHeld();
-  events_.info(fmt::format("round {} attempt {}: {} drawn", job_->round() + 1, job_->attempt() + 1,
-                           Counted(job_->cohort().size(), "device")));
   phase_.drawn = static_cast<uint32_t>(job_->cohort().size());
   phase_.opened_ms = WallClockMs();
   phase_.deadline_ms =
@@ -487,6 +484,8 @@ void Server::Listen() { loop_->Listen(); }
 uint16_t Server::port() const { return loop_->port(); }
 
 bool Server::Run(Job& job) { return loop_->Run(job); }
+
+void Server::Remember(SharedFormerKeys former) { loop_->Remember(std::move(former)); }
 
 void Server::RunInPool(PoolWork work) { loop_->RunInPool(std::move(work)); }
 

@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "net/connection.h"
+#include "round/former_keys.h"
 #include "round/job.h"
 
 namespace sotto::server {
@@ -62,6 +63,7 @@ struct FleetNews {
   std::vector<uint32_t> changed;
   std::vector<privacy::SpentRounds> spent_before;  // see Job::SetFleet()
   bool paused = false;                             // see Job::SetPaused()
+  SharedFormerKeys former = {};                    // null: as before
   std::vector<std::string> lines;                  // for people: what has changed
 };
 
@@ -81,6 +83,30 @@ struct ServerPhase {
   int64_t deadline_ms = 0;    // the same
   Halt end = Halt::kWaiting;  // of kFinished
   std::string reason = {};    // for people
+  bool goes_on = false;       // kWaiting: it has waited before, for what has another reason now
+};
+
+// What the network has seen of a device. For the operator alone: nothing of it decides whom a job
+// asks.
+struct DeviceSign {
+  enum class Kind {
+    kWaits,       // it asked, and there is no work for it now
+    kTrains,      // it got the task of a round
+    kUploaded,    // all of its update is there
+    kLate,        // it offered an update `late_ms` after the attempt's deadline
+    kOtherModel,  // refused; text: that model, and the job's
+    kLacks,       // told to wait; text: what it lacks
+    kFormerKey,   // somebody proved a key that was taken from it
+    kClaim,       // somebody who does not hold its key connected in its name
+    kTakeover,    // two machines have its key: one took the place of the other, which is alive
+  };
+  Kind kind = Kind::kWaits;
+  std::string id;          // of the device
+  std::string text = {};   // for people
+  std::string from = {};   // of the last three: an address, or the network of one
+  std::string other = {};  // of kTakeover: where the newer connection comes from
+  uint32_t round = 0;      // of kTrains, kUploaded and kLate; from 0
+  uint64_t late_ms = 0;
 };
 
 // The events of a server, for its operator alone: times, counts and names tell who took part. A
@@ -91,6 +117,7 @@ struct ServerEvents {
   std::function<void(const ServerPhase&)> on_phase;
   // A device, by registry index, has a session or has it no more.
   std::function<void(uint32_t device, bool is_connected)> on_device;
+  std::function<void(const DeviceSign&)> on_sign;
   // The result of an attempt when it is published: a release, or an attempt that was given up.
   std::function<void(const RoundOutcome&)> on_outcome;
   // Called several times a second by the event loop, with its clock in milliseconds.
@@ -160,6 +187,9 @@ class Server {
   // is finished. Throws std::runtime_error if the log or the job fails, and if a device's receipt
   // shows that the log is an older copy.
   bool Run(Job& job);
+
+  // Connections that prove one of these keys are told why they are closed. Call it before Run().
+  void Remember(SharedFormerKeys former);
 
   // Gives the pool a piece of work: one at a time, in the order of the calls. Call it on the thread
   // of Run(), before it or from an event. Run() returns when all work is done; after a signal or a

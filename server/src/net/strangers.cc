@@ -84,6 +84,7 @@ Server::Loop::Client* Server::Loop::Enter(const Address& from) {
     return nullptr;
   }
   client->entered_ms = now();
+  client->from = from;
   client->handle.data = client.get();
   if (uv_tcp_init(&loop_, &client->handle) == 0) return client.release();
   admission_.Leave(client->id, now());
@@ -189,7 +190,9 @@ void Server::Loop::BeginHandshake(Client& client) {
   try {
     client.session = std::make_unique<Session>(*this, client.entered_ms);
     sessions_.insert(&client);
-    client.session->connection.OnBytes({client.hello.data(), client.hello.size()}, now());
+    const ByteSpan hello(client.hello.data(), client.hello.size());
+    client.session->former = tokens_.FormerIn(hello);
+    client.session->connection.OnBytes(hello, now());
     client.hello = std::vector<uint8_t>();
     uv_tcp_nodelay(&client.handle, 1);
     QueueHandshake(client);
@@ -212,7 +215,9 @@ bool Server::Loop::WorkOnHandshakes() {
       work.pop_front();
       if (client == nullptr) continue;
       try {
+        handshaking_ = client->session.get();
         client->session->connection.ContinueHandshake(now());
+        handshaking_ = nullptr;
         if (!client->session->proved && !client->session->connection.device().empty())
           OnProof(*client);
         Pump(*client);
@@ -228,6 +233,10 @@ bool Server::Loop::WorkOnHandshakes() {
 // the reset of a board or the loss of a network.
 void Server::Loop::OnProof(Client& client) {
   Session& session = *client.session;
+  if (session.former != nullptr) {
+    RefuseFormer(client);
+    return;
+  }
   session.proved = true;
   session.device = devices_->Find(session.connection.device());
   const auto rekeyed = rekeyed_.find(session.device);
@@ -244,7 +253,7 @@ void Server::Loop::OnProof(Client& client) {
   Client* older = entry->second;
   entry->second = &client;
   ++figures_.replaced;
-  Close(*older, "connected again");
+  GiveWay(*older);
 }
 
 void Server::Loop::TickStrangers() {

@@ -336,6 +336,11 @@ LackCounts Job::Lacking() const {
   return attempt == nullptr ? LackCounts() : attempt->Lacking();
 }
 
+std::string Job::WhatLacks(const Abilities& device) const {
+  const Demand demand{needs_, config_.requires_salt && config_.GivesSalts()};
+  return IsLacking(demand, device) ? DescribeLack(demand, device) : "";
+}
+
 bool Job::IsComplete() const {
   const std::shared_ptr<Attempt> attempt = CurrentAttempt();
   return attempt != nullptr && attempt->IsComplete();

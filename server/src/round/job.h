@@ -123,6 +123,9 @@ class Job {
   // between attempts. Safe from any thread.
   LackCounts Lacking() const;
 
+  // What a device with these abilities lacks for the job, for people; empty: nothing.
+  std::string WhatLacks(const Abilities& device) const;
+
   Phase phase() const;
   uint32_t round() const { return round_; }  // the next to be released, from 0
   uint32_t attempt() const { return attempt_; }

@@ -105,6 +105,15 @@ LackCounts CountLacks(const Demand& task, const std::map<uint32_t, Abilities>& l
   return counts;
 }
 
+std::string DescribeLack(const Demand& task, const Abilities& device) {
+  std::vector<std::string> parts;
+  for (const Need& need : kNeeds) {
+    const uint32_t needed = need.needed(task);
+    if (need.held(device) < needed) parts.push_back(need.what(needed));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 std::string DescribeNeeds(const Demand& task) {
   std::vector<std::string> parts;
   for (const Need& need : kNeeds) {

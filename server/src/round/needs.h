@@ -50,6 +50,9 @@ LackCounts CountLacks(const Demand& task, const std::map<uint32_t, Abilities>& l
 // What the task needs, for people: "memory for batches of 10 samples, momentum".
 std::string DescribeNeeds(const Demand& task);
 
+// What this device lacks, in the same words. Empty if it lacks nothing.
+std::string DescribeLack(const Demand& task, const Abilities& device);
+
 // What devices lack and which job would suit them, for people. Empty if none lacks anything.
 std::string DescribeLacks(const LackCounts& counts);
 

@@ -104,6 +104,7 @@ class ServedDirectory {
 
 ServedDirectory::ServedDirectory(const DirectoryRequest& request)
     : request_(request),
+      log_(request.log, request.verbose ? "debug" : request.log_level),
       model_(posix::OpenModel(request.model)),
       job_(posix::PeerJobOf(request.job)),
       store_(OpenStore(request.store, StoreMode::kRead)),
@@ -175,7 +176,7 @@ Key ServedDirectory::MakeKey() const {
 }
 
 void ServedDirectory::Tell(const std::string& line, bool is_detail) const {
-  if (!is_detail || request_.verbose) log_.Write(line);
+  log_.Write(is_detail ? event::kDetail : event::kInfo, line);
 }
 
 void ServedDirectory::TellStart() const {
@@ -185,7 +186,8 @@ void ServedDirectory::TellStart() const {
                          model_->name, Counted(state.nodes.size(), "node"), Name(job_.rule),
                          Name(job_.unit), state.has_relay ? "with a relay" : "without a relay"));
   if (state.head.version != 0) log_.Write(fmt::format("goes on at version {}", state.head.version));
-  log_.Write(fmt::format("listening on port {}", server_->port()));
+  log_.Write(event::kListening, fmt::format("listening on port {}", server_->port()),
+             {{"port", uint64_t{server_->port()}}});
 }
 
 Json ServedDirectory::Results() const {
@@ -246,7 +248,8 @@ void ServedDirectory::Run() {
         directory_->is_finished() ? "; all nodes have finished" : "; a later start goes on here";
     throw Stopped(posix::StopSignal(), "stopped at " + summary + rest);
   }
-  log_.Write("all nodes have finished: " + summary);
+  log_.Write(event::kJobOver, "all nodes have finished: " + summary,
+             {{"reason", "all nodes have finished"}});
 }
 
 }  // namespace

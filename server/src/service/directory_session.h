@@ -28,6 +28,8 @@ struct DirectoryRequest {
   std::optional<uint64_t> seed;
   bool insecure_seed = false;
   bool verbose = false;
+  std::string log = "lines";
+  std::string log_level = "info";
   std::string json;
   std::string model_out;
 };

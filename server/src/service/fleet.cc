@@ -50,6 +50,7 @@ ServedFleet::ServedFleet(SharedLog& log) : log_(log) {
     devices->Lock();
     devices_ = std::move(devices);
     records_ = std::make_shared<const std::vector<DeviceRecord>>(store.ListDevices());
+    former_ = std::make_shared<const FormerKeys>(store.LoadFormerKeys());
     paused_ = store.IsPaused();
   });
 }
@@ -81,6 +82,9 @@ std::optional<FleetNews> ServedFleet::Watch() {
     news.paused = store.IsPaused();
     is_news = !changes.empty() || news.paused != paused_;
     if (!is_news) return;
+    if (!changes.empty()) {
+      news.former = std::make_shared<const FormerKeys>(store.LoadFormerKeys());
+    }
     const History history = store.ReadHistory();
     records = history.devices;
     news.spent_before = SpentBefore(history, LastJob(history));

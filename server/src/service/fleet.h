@@ -25,6 +25,9 @@ class ServedFleet {
   // All devices of the store, as Watch() last saw them; never null.
   std::shared_ptr<const std::vector<DeviceRecord>> records() const;
 
+  // The keys that open nothing any more, at the start.
+  SharedFormerKeys former() const { return former_; }
+
   // ServerEvents::watch.
   std::optional<FleetNews> Watch();
 
@@ -40,6 +43,7 @@ class ServedFleet {
   std::string warning_;
   SharedDevices devices_;
   std::shared_ptr<const std::vector<DeviceRecord>> records_;
+  SharedFormerKeys former_;
   bool paused_ = false;
 };
 

@@ -1,24 +1,41 @@
-// The log of `sotto serve`: lines on standard error, and for whoever listens. Part of
-// sotto::server/cli.
+// The log of `sotto serve` and `sotto peers directory`: events (events.h) on standard error, as
+// lines or as JSON, and their lines for whoever listens. Part of sotto::server/service.
 //
 // One thread at a time.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+
+#include "service/events.h"
 
 namespace sotto::server {
 
 class ServeLog {
  public:
-  // Writes a line with its time. A log that nobody can take, for example because the terminal is
-  // gone, ends no job. The command then ends with status 1 (main.cc).
+  // Lines, of level info and above.
+  ServeLog();
+
+  //   format  of posix::LogFormatNames()
+  //   level   of posix::LogLevelNames(): of the least important events
+  ServeLog(const std::string& format, const std::string& level);
+
+  // Writes a line with its time: a warning if it begins with WARNING or ALARM, or else an info. A
+  // log that nobody can take, for example because the terminal is gone, ends no job. The command
+  // then ends with status 1 (main.cc).
   void Write(const std::string& line) const;
 
-  // `listener` gets each line from now on, as it was written.
+  // The same, of this kind, with further fields.
+  void Write(const posix::EventKind& kind, const std::string& line,
+             const posix::EventFields& more = {}) const;
+
+  // `listener` gets each line from now on, as it is in a log of lines.
   void Listen(std::function<void(const std::string&)> listener) { listener_ = std::move(listener); }
 
  private:
+  std::unique_ptr<posix::EventLog> log_;
+  posix::LogLevel level_;
   std::function<void(const std::string&)> listener_;
 };
 

@@ -94,6 +94,17 @@ void AddEnds(Halt end, prometheus::Registry& registry) {
   }
 }
 
+void AddStates(const std::map<std::string, uint64_t>& states, prometheus::Registry& registry) {
+  if (states.empty()) return;
+  auto& devices = prometheus::BuildGauge()
+                      .Name("sotto_devices")
+                      .Help("Devices of the store in each state")
+                      .Register(registry);
+  for (const auto& [name, count] : states) {
+    devices.Add({{"state", name}}).Set(static_cast<double>(count));
+  }
+}
+
 std::vector<Metric> Gauges(const NetworkFigures& network, const JobFigures& job) {
   const auto real = [](auto value) { return static_cast<double>(value); };
   std::vector<Metric> gauges = {
@@ -153,6 +164,7 @@ std::string MetricsText(const NetworkFigures& network, const JobFigures& job) {
   }
   AddEnds(job.end, registry);
   AddClaims(job.claims, registry);
+  AddStates(job.device_states, registry);
   return "# The operator's view: counts and times tell who took part; not for publication.\n" +
          prometheus::TextSerializer().Serialize(registry.Collect());
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,13 +21,14 @@ struct JobFigures {
   uint64_t eligible_devices = 0;
   uint64_t rounds_released = 0;  // of the job
   uint64_t rounds_planned = 0;
-  uint64_t attempts = 0;                 // closed
-  uint64_t warnings = 0;                 // lines that begin with WARNING or ALARM
-  RoundMetrics rounds;                   // of these attempts
-  std::vector<privacy::Claim> claims;    // of the job so far; empty without privacy
-  std::optional<Evaluation> evaluation;  // of the last model that was evaluated
-  double epsilon_budget = 0;             // 0: none
-  Halt end = Halt::kWaiting;             // how it ended; kWaiting: it is not over
+  uint64_t attempts = 0;                          // closed
+  uint64_t warnings = 0;                          // lines that begin with WARNING or ALARM
+  RoundMetrics rounds;                            // of these attempts
+  std::vector<privacy::Claim> claims;             // of the job so far; empty without privacy
+  std::optional<Evaluation> evaluation;           // of the last model that was evaluated
+  double epsilon_budget = 0;                      // 0: none
+  Halt end = Halt::kWaiting;                      // how it ended; kWaiting: it is not over
+  std::map<std::string, uint64_t> device_states;  // how many devices are in each
 };
 
 // All metrics in the text format of Prometheus, version 0.0.4.

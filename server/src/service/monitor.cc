@@ -48,7 +48,13 @@ void ServeMonitor::OnEvaluation(const Evaluation& evaluation) {
 
 std::string ServeMonitor::Text(const NetworkFigures& figures, uint64_t eligible_devices) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  return TextOf(figures, eligible_devices);
+}
+
+// The caller holds the mutex.
+std::string ServeMonitor::TextOf(const NetworkFigures& figures, uint64_t eligible_devices) {
   job_.eligible_devices = eligible_devices;
+  if (count_) job_.device_states = count_();
   return MetricsText(figures, job_);
 }
 
@@ -69,8 +75,7 @@ void ServeMonitor::Alive(const Server& server, uint64_t eligible_devices, uint64
   std::string failure;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    job_.eligible_devices = eligible_devices;
-    due_ = MetricsText(figures, job_);
+    due_ = TextOf(figures, eligible_devices);
     failure = failure_;
   }
   const bool is_new = failure != last_failure_;
@@ -82,8 +87,7 @@ void ServeMonitor::WriteLast(const Server& server, uint64_t eligible_devices) {
   if (file_.empty()) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    job_.eligible_devices = eligible_devices;
-    due_ = MetricsText(server.Figures(), job_);
+    due_ = TextOf(server.Figures(), eligible_devices);
   }
   Write();
 }

@@ -31,6 +31,11 @@ class ServeMonitor {
   void OnEvaluation(const Evaluation& evaluation);
   void OnWarning();
 
+  // Where the metrics get the devices' states; without it they have none.
+  void CountDevices(std::function<std::map<std::string, uint64_t>()> count) {
+    count_ = std::move(count);
+  }
+
   // The metrics as they are now.
   std::string Text(const NetworkFigures& figures, uint64_t eligible_devices);
 
@@ -44,10 +49,12 @@ class ServeMonitor {
   void WriteLast(const Server& server, uint64_t eligible_devices);
 
  private:
+  std::string TextOf(const NetworkFigures& figures, uint64_t eligible_devices);
   void LookForAlarms(const NetworkFigures& now, uint64_t now_ms);
 
   const std::string file_;
   const std::function<void(const std::string&)> warn_;
+  std::function<std::map<std::string, uint64_t>()> count_;
   posix::WatchdogSigns watchdog_;
   uint64_t next_write_ms_ = 0;
   uint64_t next_look_ms_ = 0;

@@ -219,18 +219,18 @@ Json ServePage::DeviceList() const {
   for (const DeviceRecord& device : *sources_.devices()) {
     const auto found = seen_.find(device.id);
     const Presence presence = found == seen_.end() ? Presence() : found->second;
-    list.push_back(
-        {{"id", device.id},
-         {"registered", device.created},
+    list.push_back(StateToJson(device, sources_.state(device)));
+    Json& entry = list.back();
+    entry.update(
+        {{"registered", device.created},
          {"revoked", device.revoked ? Json(*device.revoked) : Json(nullptr)},
-         {"connected", presence.is_connected},
-         {"last_seen", presence.last_seen == 0 ? Json(nullptr) : Json(presence.last_seen)},
          {"reports", presence.reports},
          {"last_reported", presence.reports == 0 ? Json(nullptr) : Json(presence.last_reported)},
          {"seeded", device.seeded}});
-    if (const auto turns = turns_.find(device.id); turns != turns_.end()) {
-      list.back().update(TurnsToJson(turns->second));
-    }
+    const auto turns = turns_.find(device.id);
+    const bool has_turns = turns != turns_.end();
+    AddTurns(has_turns ? &turns->second : nullptr, &entry);
+    if (has_turns) entry.update(TurnsToJson(turns->second));
   }
   return {{"devices", list}};
 }

@@ -5,8 +5,8 @@
 //   /login        POST token=HEX: a cookie for the token
 //   /api/overview the overview, JSON (overview.h)
 //   /api/events   what happens, server-sent events (live_overview.h)
-//   /api/devices  the devices by name, when they were last seen and how often they reported in this
-//                 start of the server, and their turns: the operator asked for it
+//   /api/devices  the devices by name with their states (device_states.h), how often they reported
+//                 in this start of the server, and their turns: the operator asked for it
 //   /metrics      the text format of Prometheus
 //   /healthz      "ok": the event loop lives
 // All but the page's own files, /login and /healthz want the token or its cookie (page_access.h).
@@ -28,6 +28,7 @@
 #include "net/serve_request.h"
 #include "net/server.h"
 #include "store/records.h"
+#include "views/device_states.h"
 #include "views/live_overview.h"
 #include "web/http_server.h"
 #include "web/page_access.h"
@@ -43,6 +44,7 @@ struct PageSources {
   std::function<std::string()> metrics;  // text
   // Every device that the store has, as it was last looked at; never null.
   std::function<std::shared_ptr<const std::vector<DeviceRecord>>()> devices;
+  std::function<DeviceView(const DeviceRecord&)> state;
 };
 
 class ServePage {

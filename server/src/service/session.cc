@@ -69,9 +69,17 @@ ServeSession::ServeSession(const ServeRequest& request)
       history_(store_->ReadHistory()),
       config_(MakeConfig()),
       test_(OpenTestSet(request, *config_.model)),
+      log_(request.log, request.verbose ? "debug" : request.log_level),
+      device_states_(
+          request.store, [this] { return fleet_.records(); },
+          [this](const std::string& id, const DeviceView& view, const std::string& line) {
+            log_.Write(event::kDeviceState, line, {{"device", id}, {"state", view.row->name}});
+          }),
       report_([this] { return fleet_.devices(); }),
       monitor_(request.metrics, [this](const std::string& line) { Warn(line); }),
       server_(devices_, options_, Events()) {
+  server_.Remember(fleet_.former());
+  monitor_.CountDevices([this] { return device_states_.Counts(); });
   if (!request.http.empty()) {
     page_.emplace(request, Sources());
     server_.Host(page_->Guest());
@@ -102,20 +110,20 @@ JobConfig ServeSession::MakeConfig() {
 PageSources ServeSession::Sources() {
   return {[this] { return server_.Figures(); },
           [this] { return monitor_.Text(server_.Figures(), fleet_.devices()->eligible()); },
-          [this] { return fleet_.records(); }};
+          [this] { return fleet_.records(); },
+          [this](const DeviceRecord& device) { return device_states_.Of(device); }};
 }
 
 ServerEvents ServeSession::Events() {
   ServerEvents events;
   events.info = [this](const std::string& line) { log_.Write(line); };
-  events.detail = [this](const std::string& line) {
-    if (request_.verbose) log_.Write(line);
-  };
+  events.detail = [this](const std::string& line) { log_.Write(event::kDetail, line); };
   events.on_outcome = [this](const RoundOutcome& outcome) { OnOutcome(outcome); };
   events.watch = [this] {
     monitor_.Write();
     live_.Write();
     RecordFigures();
+    device_states_.Write();
     return fleet_.Watch();
   };
   events.alive = [this](uint64_t now_ms) {
@@ -125,16 +133,33 @@ ServerEvents ServeSession::Events() {
     if (page_) page_->Alive(now_ms);
   };
   events.on_phase = [this](const ServerPhase& phase) {
+    LogPhase(phase);
     live_.OnPhase(phase);
     if (page_) page_->OnPhase(phase, fleet_.is_paused());
     monitor_.OnEnd(phase.end);
   };
+  events.on_sign = [this](const DeviceSign& sign) { device_states_.OnSign(sign); };
   events.on_device = [this](uint32_t device, bool is_connected) {
     const std::string& id = (*fleet_.devices())[device].id;
+    device_states_.OnDevice(id, is_connected);
     live_.OnDevice(id, is_connected);
     if (page_) page_->OnDevice(id, is_connected);
   };
   return events;
+}
+
+void ServeSession::LogPhase(const ServerPhase& phase) const {
+  const uint64_t round = uint64_t{phase.round} + 1;
+  const uint64_t attempt = uint64_t{phase.attempt} + 1;
+  if (phase.kind == ServerPhase::Kind::kOpen) {
+    log_.Write(event::kRoundOpened,
+               fmt::format("round {} attempt {}: {} drawn", round, attempt,
+                           Counted(phase.drawn, "device")),
+               {{"round", round}, {"attempt", attempt}, {"drawn", uint64_t{phase.drawn}}});
+  } else if (phase.kind == ServerPhase::Kind::kWaiting && !phase.goes_on) {
+    log_.Write(event::kWaiting, fmt::format("round {}: {}", round, phase.reason),
+               {{"round", round}});
+  }
 }
 
 void ServeSession::OnOutcome(const RoundOutcome& outcome) {
@@ -149,12 +174,17 @@ void ServeSession::OnOutcome(const RoundOutcome& outcome) {
   }
   report_.Add(outcome);
   monitor_.OnOutcome(outcome);
+  device_states_.OnRound();
   if (page_) page_->OnOutcome(outcome, release, turns, *fleet_.devices());
   if (page_ && release) FindPairs(outcome.round, release->claims);
   posix::TellStatus(fmt::format("job of {}: {} of {} released", config_.model->name,
                                 outcome.round + (outcome.released ? 1 : 0),
                                 Counted(config_.plan.rounds, "round")));
-  log_.Write(DescribeOutcome(config_, outcome, config_.seeded));
+  log_.Write(outcome.released ? event::kReleased : event::kGivenUp,
+             DescribeOutcome(config_, outcome, config_.seeded),
+             {{"round", uint64_t{outcome.round} + 1},
+              {"attempt", uint64_t{outcome.attempt} + 1},
+              {"reports", uint64_t{outcome.reporters.size()}}});
   for (const std::string& warning : WarningsOf(outcome, *fleet_.devices())) {
     log_.Write(warning);
     monitor_.OnWarning();
@@ -222,10 +252,11 @@ privacy::Statement ServeSession::PlannedStatement() {
 
 //   planned  as PlannedStatement() has it
 void ServeSession::LogStart(const privacy::Statement& planned) const {
-  log_.Write(fmt::format("listening on {} port {}: {}, model {}, {} of {} released", options_.host,
+  log_.Write(event::kListening,
+             fmt::format("listening on {} port {}: {}, model {}, {} of {} released", options_.host,
                          server_.port(), Counted(devices_->eligible(), "device"),
-                         config_.model->name, job_->round(),
-                         Counted(config_.plan.rounds, "round")));
+                         config_.model->name, job_->round(), Counted(config_.plan.rounds, "round")),
+             {{"port", uint64_t{server_.port()}}});
   log_.Write(
       fmt::format("devices need: {}; a device that lacks one is told to wait, and counted here",
                   DescribeNeeds({config_.TaskFor(0, config_.training.clip_l2),
@@ -310,6 +341,7 @@ void ServeSession::Finish(bool is_finished) {
   RecordFigures();
   if (is_finished) EvaluateEnd();
   monitor_.WriteLast(server_, fleet_.devices()->eligible());
+  device_states_.Write(true);
   if (store_->ignored_receipts() != 0) {
     log_.Write(fmt::format("{} not of this store, ignored",
                            Counted(static_cast<int64_t>(store_->ignored_receipts()), "receipt")));

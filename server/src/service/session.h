@@ -23,6 +23,7 @@
 #include "service/monitor.h"
 #include "service/page.h"
 #include "service/report.h"
+#include "service/served_devices.h"
 #include "spec/inputs.h"
 #include "store/store.h"
 
@@ -44,6 +45,7 @@ class ServeSession {
   JobConfig MakeConfig();
   ServerEvents Events();
   PageSources Sources();
+  void LogPhase(const ServerPhase& phase) const;
   void OnOutcome(const RoundOutcome& outcome);
   void RecordFigures();
   void FindPairs(uint32_t round, std::vector<privacy::Claim> claims);
@@ -69,6 +71,7 @@ class ServeSession {
   const JobConfig config_;
   const SharedDataset test_;
   ServeLog log_;
+  ServedDevices device_states_;
   OperatorReport report_;
   ServeMonitor monitor_;
   std::optional<ServePage> page_;

@@ -219,6 +219,46 @@ DeviceRegistry SqliteDevices::Load() {
   return registry;
 }
 
+// A device has its first secret under number 0, and one more with each rotation. The time at which
+// a secret was taken from it is the time of the next rotation, or of its revocation. No query here
+// sorts secrets.
+std::vector<FormerKey> SqliteDevices::LoadFormer() {
+  std::vector<FormerKey> keys;
+  Chain chain(database_);
+  Statement device(database_,
+                   "SELECT position, id, revoked FROM devices LEFT JOIN revocations "
+                   "ON device = position WHERE revoked IS NOT NULL "
+                   "OR position IN (SELECT device FROM rotations) ORDER BY position");
+  while (device.Step()) {
+    const int64_t number = device.Integer(0);
+    const bool is_revoked = !device.IsNull(2);
+    chain.RequireIntact({"device", {number}});
+    const auto add = [&](ByteSpan secret, bool is_replaced, int64_t replaced) {
+      if (!is_replaced && !is_revoked) return;  // in use
+      FormerKey key{device.Text(1), {}, is_revoked, is_revoked ? device.Integer(2) : replaced};
+      std::copy_n(secret.data(), kKeySize, key.secret.bytes);
+      keys.push_back(std::move(key));
+    };
+    Statement first(database_,
+                    "SELECT secret, (SELECT rotated FROM rotations WHERE device = position AND "
+                    "number = 1) FROM devices WHERE position = ?");
+    if (first.Bind(number).Step()) {
+      const bool is_replaced = !first.IsNull(1);
+      add(first.Blob(0), is_replaced, is_replaced ? first.Integer(1) : 0);
+    }
+    Statement later(database_,
+                    "SELECT number, secret, (SELECT rotated FROM rotations AS next WHERE "
+                    "next.device = old.device AND next.number = old.number + 1) "
+                    "FROM rotations AS old WHERE device = ? ORDER BY number");
+    for (later.Bind(number); later.Step();) {
+      chain.RequireIntact({"rotation", {number, later.Integer(0)}});
+      const bool is_replaced = !later.IsNull(2);
+      add(later.Blob(1), is_replaced, is_replaced ? later.Integer(2) : 0);
+    }
+  }
+  return keys;
+}
+
 std::vector<DeviceChange> SqliteDevices::ChangesAfter(int64_t record) {
   using Kind = DeviceChange::Kind;
   std::vector<DeviceChange> changes;

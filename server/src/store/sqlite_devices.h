@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "round/devices.h"
+#include "round/former_keys.h"
 #include "store/records.h"
 #include "store/sqlite.h"
 #include "store/sqlite_chain.h"
@@ -43,6 +44,9 @@ class SqliteDevices {
 
   // The eligible devices, in the same order.
   DeviceRegistry Load();
+
+  // As Store::LoadFormerKeys() says.
+  std::vector<FormerKey> LoadFormer();
 
   // The changes after this record of the chain, in its order.
   std::vector<DeviceChange> ChangesAfter(int64_t record);

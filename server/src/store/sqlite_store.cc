@@ -138,6 +138,11 @@ DeviceRegistry SqliteStore::LoadDevices() {
   return devices_.Load();
 }
 
+std::vector<FormerKey> SqliteStore::LoadFormerKeys() {
+  const Transaction moment(database_, Transaction::Kind::kRead);
+  return devices_.LoadFormer();
+}
+
 int64_t SqliteStore::LastRecord() {
   return database_.Integer("SELECT coalesce(max(sequence), 0) FROM chain");
 }

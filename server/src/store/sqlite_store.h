@@ -69,6 +69,7 @@ class SqliteStore final : public Store {
   void SetKit(const std::string& id, const std::string& settings) override;
   std::string KitOf(const std::string& id) override;
   DeviceRegistry LoadDevices() override;
+  std::vector<FormerKey> LoadFormerKeys() override;
   std::vector<DeviceChange> TakeChanges() override;
   void SetPaused(bool paused) override;
   bool IsPaused() override;

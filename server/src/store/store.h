@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "round/devices.h"
+#include "round/former_keys.h"
 #include "round/job_log.h"
 #include "store/records.h"
 
@@ -90,6 +91,10 @@ class Store : public JobLog {
 
   // The eligible devices, in the same order.
   virtual DeviceRegistry LoadDevices() = 0;
+
+  // The secrets that devices had, and the secrets of revoked devices. Of each device in the order
+  // in which it got them.
+  virtual std::vector<FormerKey> LoadFormerKeys() = 0;
 
   // What any process has changed about devices since the last LoadDevices() or TakeChanges(), in
   // its order. Cheap if nothing has changed.

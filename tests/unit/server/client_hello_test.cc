@@ -127,6 +127,24 @@ TEST_F(HelloTokensTest, AClientHelloIsItsDevicesOnce) {
   EXPECT_EQ(tokens.Take(View(first)), 0u) << "the oldest one is forgotten";
 }
 
+// It opens nothing: it says under which key a handshake can succeed.
+TEST_F(HelloTokensTest, ATokenOfAFormerKeyIsNoDevices) {
+  HelloTokens tokens(Unowned(devices_));
+  const Device before = DeviceOf("pump-7", 3);
+  EXPECT_EQ(tokens.FormerIn(View(HelloOf(before))), nullptr);
+  const FormerKey key{"pump-7", before.secret};
+  tokens.SetFormer(std::make_shared<const FormerKeys>(std::vector{key}));
+  std::vector<uint8_t> hello = HelloOf(before);
+  const auto found = tokens.FormerIn(View(hello));
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->id, "pump-7");
+  EXPECT_EQ(tokens.Take(View(hello)), std::nullopt);
+  EXPECT_EQ(tokens.FormerIn(View(HelloOf(devices_[0]))), nullptr);
+  const ByteSpan random = RandomOf(View(hello));
+  hello[static_cast<size_t>(random.end() - hello.data()) - 1] ^= 1;
+  EXPECT_EQ(tokens.FormerIn(View(hello)), nullptr) << "under another random";
+}
+
 // A token that was read on the way is not good under another random.
 // SECURITY.md S7.
 TEST_F(HelloTokensTest, ATokenIsGoodInItsOwnClientHelloAlone) {

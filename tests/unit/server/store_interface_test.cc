@@ -100,6 +100,32 @@ TEST_P(StoreTest, ARotatedDeviceIsTheSameDeviceWithAnotherSecret) {
   EXPECT_THROW(store->RotateDevice("small-1", secret), std::runtime_error) << "revoked";
 }
 
+TEST_P(StoreTest, FormerKeysAreThoseThatOpenNothingAnyMore) {
+  const auto store = Open(StoreMode::kCreate);
+  store->AddDevices(SomeDevices(3), false);
+  EXPECT_TRUE(store->LoadFormerKeys().empty());
+  Key secret;
+  for (const uint8_t byte : {uint8_t{77}, uint8_t{78}}) {
+    secret.bytes[5] = byte;
+    store->RotateDevice("small-1", secret);
+  }
+  store->RevokeDevice("small-2");
+  std::vector<FormerKey> keys = store->LoadFormerKeys();
+  ASSERT_EQ(keys.size(), 3u);
+  EXPECT_EQ(keys[0].id, "small-1");
+  EXPECT_TRUE(IsSameSecret(keys[0].secret, SomeDevices(3)[1].secret));
+  EXPECT_EQ(keys[1].secret.bytes[5], 77);
+  EXPECT_FALSE(keys[1].is_revoked);
+  EXPECT_EQ(keys[2].id, "small-2");
+  EXPECT_TRUE(keys[2].is_revoked);
+  EXPECT_GT(keys[2].since, 0);
+  store->RevokeDevice("small-1");
+  const FormerKeys former(store->LoadFormerKeys());
+  ASSERT_EQ(former.size(), 4u) << "all that it had";
+  EXPECT_EQ(former.LastOfRevoked("small-1")->secret.bytes[5], 78);
+  EXPECT_EQ(former.LastOfRevoked("small-0"), nullptr);
+}
+
 TEST_P(StoreTest, ChangesAreTakenOnceAndInTheirOrder) {
   const auto store = Open(StoreMode::kCreate);
   store->AddDevices(SomeDevices(2), false);
