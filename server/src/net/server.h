@@ -102,7 +102,7 @@ struct DeviceSign {
   };
   Kind kind = Kind::kWaits;
   std::string id;          // of the device
-  std::string text = {};   // for people
+  std::string text = {};   // for people; of kOtherModel it may hold anything
   std::string from = {};   // of the last three: an address, or the network of one
   std::string other = {};  // of kTakeover: where the newer connection comes from
   uint32_t round = 0;      // of kTrains, kUploaded and kLate; from 0

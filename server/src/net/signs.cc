@@ -92,16 +92,30 @@ void Server::Loop::SignAnswer(Client& client) {
     if (reply.complete) Sign(Kind::kUploaded, client);
   } else if (request.kind == Request::Kind::kHello && reply.kind == Reply::Kind::kError) {
     if (reply.code != ErrorCode::kModelMismatch) return;
-    Sign(Kind::kOtherModel, client,
-         fmt::format("it has {}, and the job trains {}",
-                     posix::DescribeModelOf(request.model_digest),
-                     posix::DescribeModel(*job_->config().model)));
+    const std::string text = DescribeOtherModel(request, session.mismatches++ == 0);
+    if (!text.empty()) Sign(Kind::kOtherModel, client, text);
   } else if (request.kind == Request::Kind::kHello) {
     const std::string lacks = job_->WhatLacks(request.abilities);
     Sign(lacks.empty() ? Kind::kWaits : Kind::kLacks, client, lacks);
   } else if (IsUpdate(request) && LateMs(session)) {
     Sign(Kind::kLate, client);
   }
+}
+
+// Of a Hello that kModelMismatch answers; empty: there is nothing to tell yet. A device that stays
+// looks at the job's description first, and then says what differs, in untrusted words.
+std::string Server::Loop::DescribeOtherModel(const Request& hello, bool is_first) const {
+  const bool has_model = std::any_of(hello.model_digest.begin(), hello.model_digest.end(),
+                                     [](uint8_t byte) { return byte != 0; });
+  const std::string job = posix::DescribeModel(*job_->config().model);
+  if (!hello.differs.empty()) {
+    return fmt::format("it says of the job's model {}: {}", job,
+                       std::string(hello.differs.begin(), hello.differs.end()));
+  }
+  const bool will_say = is_first && (hello.abilities.features & kFeatureStays) != 0;
+  if (!has_model || will_say) return "";
+  return fmt::format("it has {}, and the job trains {}", posix::DescribeModelOf(hello.model_digest),
+                     job);
 }
 
 void Server::Loop::RememberDeadline() {

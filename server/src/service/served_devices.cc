@@ -108,15 +108,6 @@ void ServedDevices::OnSign(const DeviceSign& sign) {
   if (!is_well) Tell(sign.id);
 }
 
-void ServedDevices::OnDiffers(const std::string& id, const std::string& text) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    has_changed_ = true;
-    states_.OnDiffers(id, text, SecondsNow());
-  }
-  Tell(id);
-}
-
 void ServedDevices::OnRound() {
   const std::lock_guard<std::mutex> lock(mutex_);
   has_changed_ = true;

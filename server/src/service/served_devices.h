@@ -52,8 +52,6 @@ class ServedDevices {
 
   void OnDevice(const std::string& id, bool is_connected);
   void OnSign(const DeviceSign& sign);
-  // Untrusted words of a device about its model.
-  void OnDiffers(const std::string& id, const std::string& text);
   void OnRound();
 
   DeviceView Of(const DeviceRecord& device) const;

@@ -112,11 +112,7 @@ void DeviceStates::OnSign(const DeviceSign& sign, double now) {
       if (seen.activity != DeviceState::kUploaded) Act(seen, DeviceState::kWaiting, 0, now);
       break;
   }
-  seen.model = seen.differs = seen.lacks = Fault();
-}
-
-void DeviceStates::OnDiffers(const std::string& id, const std::string& text, double now) {
-  seen_[id].differs.Set(text, now);
+  seen.model = seen.lacks = Fault();
 }
 
 // What shuts a device out comes before what it does, and before what others do in its name.
@@ -126,7 +122,7 @@ DeviceState DeviceStates::StateOf(const DeviceRecord& device, const Seen& seen, 
       seen.takeovers.count >= kTakeoversOfTwo && now - seen.takeovers.last <= kLatelySeconds;
   if (are_two) return DeviceState::kTwoMachines;
   if (seen.former.count > 0) return DeviceState::kOldKey;
-  if (!seen.model.text.empty() || !seen.differs.text.empty()) return DeviceState::kOtherModel;
+  if (!seen.model.text.empty()) return DeviceState::kOtherModel;
   if (!seen.lacks.text.empty()) return DeviceState::kLacksFeature;
   if (seen.late > 0) return DeviceState::kTooSlow;
   if (seen.claims.count > 0 && !seen.connected) return DeviceState::kClaimed;
@@ -187,12 +183,10 @@ DeviceView DeviceStates::Of(const DeviceRecord& device, double now) const {
       view.since = seen.lacks.since;
       view.text = fmt::format("told to wait, it lacks {}", seen.lacks.text);
       break;
-    case DeviceState::kOtherModel: {
-      const Fault& fault = seen.differs.text.empty() ? seen.model : seen.differs;
-      view.since = fault.since;
-      view.text = fmt::format("refused, {}", posix::Printable(fault.text));
+    case DeviceState::kOtherModel:
+      view.since = seen.model.since;
+      view.text = fmt::format("refused, {}", posix::Printable(seen.model.text));
       break;
-    }
     case DeviceState::kClaimed:
       view.since = seen.claims.first;
       view.text =

@@ -96,8 +96,6 @@ class DeviceStates {
  public:
   void OnDevice(const std::string& id, bool is_connected, double now);
   void OnSign(const DeviceSign& sign, double now);
-  // How its model differs from the job's, in its own words: untrusted.
-  void OnDiffers(const std::string& id, const std::string& text, double now);
   // An attempt was published.
   void OnRound() { ++rounds_; }
   // An earlier start of the server saw it last at this time.
@@ -130,7 +128,7 @@ class DeviceStates {
     DeviceState activity = DeviceState::kNeverSeen;
     double activity_since = 0;
     uint32_t round = 0;  // of the activity, from 0
-    Fault model, differs, lacks;
+    Fault model, lacks;
     uint64_t late = 0;  // updates, in a row
     DeviceSign last_late;
     double late_since = 0;

@@ -77,7 +77,7 @@ TEST_F(DeviceStatesTest, WhatShutsItOutIsOverOnceItIsServed) {
   EXPECT_EQ(StateAt(3), "other-model");
   EXPECT_EQ(DescribeState("pi", View(3)),
             "pi: refused, it has a, and the job trains b; start it with that model");
-  states_.OnDiffers("pi", "class 0 is \x1b[31mred", 4);
+  states_.OnSign(SignOf(Kind::kOtherModel, "class 0 is \x1b[31mred"), 4);
   EXPECT_EQ(View(4).text, "refused, class 0 is \\x1b[31mred") << "its words change no terminal";
   states_.OnSign(SignOf(Kind::kWaits), 5);
   EXPECT_EQ(StateAt(5), "waiting");
