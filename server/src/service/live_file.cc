@@ -1,6 +1,5 @@
 #include "service/live_file.h"
 
-#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "base/wall_clock.h"
 #include "sotto/posix/files.h"
 #include "views/progress.h"
 #include "views/turns_output.h"
@@ -27,11 +27,6 @@ constexpr double kMs = 1e-3;  // seconds
 // By whatever name the store is called, as the file beside it that names its server.
 std::string LiveFileOf(const std::string& store) {
   return std::filesystem::weakly_canonical(store).string() + "-live";
-}
-
-double Now() {
-  using namespace std::chrono;
-  return duration<double>(system_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
@@ -77,7 +72,7 @@ std::string LiveFile::Text() const {
   }
   return ForgivingJsonText({{"format", 1},
                             {"server", server_},
-                            {"written", Now()},
+                            {"written", SecondsNow()},
                             {"phase", phase},
                             {"connected", connected},
                             {"devices", devices}}) +
@@ -125,7 +120,7 @@ std::string DescribeLive(const Json& live, const std::vector<std::string>& eligi
   const std::string kind = phase.at("kind");
   std::string now = phase.at("reason");
   if (phase.contains("round")) {
-    const double left = phase.at("deadline").get<double>() - Now();
+    const double left = phase.at("deadline").get<double>() - SecondsNow();
     now = fmt::format("round {} attempt {}: {} drawn, {}", phase["round"].get<int64_t>(),
                       phase["attempt"].get<int64_t>(), phase["drawn"].get<int64_t>(),
                       kind == "open" && left > 0 ? TimeLeft(left) : "its result is being computed");

@@ -1,6 +1,5 @@
 #include "service/page.h"
 
-#include <chrono>
 #include <fmt/format.h>
 #include <iterator>
 #include <stdexcept>
@@ -10,6 +9,7 @@
 
 #include "base/built_in.h"
 #include "base/json_text.h"
+#include "base/wall_clock.h"
 #include "service/job_start.h"
 #include "views/overview.h"
 #include "views/turns_output.h"
@@ -50,11 +50,6 @@ constexpr std::pair<const char*, const char*> kHeaders[] = {
     {"Cross-Origin-Opener-Policy", "same-origin"},
     {"Cache-Control", "no-store"},
 };
-
-double Now() {
-  using namespace std::chrono;
-  return duration<double>(system_clock::now().time_since_epoch()).count();
-}
 
 posix::HostPort ParseHttp(const std::string& text) {
   posix::HostPort parsed = AddressOf("--http", text, "127.0.0.1:8080");
@@ -203,7 +198,7 @@ void ServePage::OnDevice(const std::string& id, bool is_connected) {
   Presence& presence = seen_[id];
   if (presence.is_connected != is_connected) connected_ += is_connected ? 1 : size_t(-1);
   presence.is_connected = is_connected;
-  presence.last_seen = last_seen_ = Now();
+  presence.last_seen = last_seen_ = SecondsNow();
 }
 
 Json ServePage::DeviceCounts() const {

@@ -1,7 +1,6 @@
 #include "service/served_devices.h"
 
 #include <algorithm>
-#include <chrono>
 #include <fmt/format.h>
 #include <optional>
 #include <unordered_map>
@@ -10,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "base/wall_clock.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/port.h"
 
@@ -20,11 +20,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kStatesMs = 2000;  // between two writes
 constexpr size_t kMostOfFile = 256 << 20;
-
-double SecondsNow() {
-  using namespace std::chrono;
-  return duration<double>(system_clock::now().time_since_epoch()).count();
-}
 
 Json StatesIn(const std::string& store) {
   const std::optional<std::string> text = posix::ReadTextFile(DeviceStatesFile(store), kMostOfFile);
