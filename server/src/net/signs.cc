@@ -6,8 +6,8 @@
 // it closes, and answers nothing else. Such a connection stays a stranger's in all limits.
 //
 // A device that connects while it has a session takes its place: the older one may be dead without
-// knowing it. It gets last words all the same. Whoever reads them closes the connection, and so
-// shows that two machines are alive with one key.
+// knowing it. It gets last words all the same. A machine that reads them closes the connection, and
+// so shows that two machines are alive with one key.
 #include <algorithm>
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
-// Secrets that open nothing any more: those that a rotation has replaced, and those of revoked
-// devices. Part of sotto::server/round.
+// Secrets that open nothing any more: a rotation has replaced them, or the device was revoked. Part
+// of sotto::server/round.
 //
-// A server remembers them to tell a device with an old key from somebody who has none: whoever
-// completes a handshake under one of them holds that key. It then says why it closes, and serves
-// nothing. Immutable once it is shared: any thread may read it.
+// A server remembers them to tell a device with an old key from somebody who has none: a client
+// that completes a handshake under one of them holds that key. The server then says why it closes,
+// and serves nothing. Immutable once it is shared: any thread may read it.
 #pragma once
 
 #include <cstdint>

@@ -106,6 +106,23 @@ TEST_F(HeldClientTest, AServerThatSaysAtOnceDoesNotMakeItSpin) {
   EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 0), RetryPace::kFirstMs) << "the doubling began anew";
 }
 
+TEST_F(HeldClientTest, AKeyThatWasTakenFromItEndsItAndAnotherMachineDoesNot) {
+  for (const ErrorCode code : {ErrorCode::kOtherMachine, ErrorCode::kKeyRotated}) {
+    StepToRequest();
+    Reply last;
+    last.kind = Reply::Kind::kError;
+    last.code = code;
+    last.wait_ms = 20000;
+    const bool ends = code != ErrorCode::kOtherMachine;
+    EXPECT_EQ(device->client().OnReply(last), ends ? Status::kPeerRefused : Status::kOk);
+    EXPECT_EQ(device->client().is_refused(), ends);
+    Client::Progress progress = Client::Progress::kAgain;
+    EXPECT_EQ(device->client().Step(&progress), Status::kOk);
+    EXPECT_EQ(progress, Client::Progress::kWait);
+    EXPECT_EQ(device->client().wait_ms(), ends ? kRefusedWaitMs : 20000);
+  }
+}
+
 TEST_F(HeldClientTest, AfterAHelloThatWasHeldItAsksAgainAtOnce) {
   device->config.hold_ms = 20000;
   EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 20000), 0u);

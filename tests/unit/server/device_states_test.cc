@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "net/rates.h"
-#include "service/events.h"
+#include "service/log.h"
 #include "service/served_devices.h"
 #include "unit/test_folder.h"
 
@@ -191,6 +191,38 @@ TEST(LimitedLinesTest, AWholeFleetWithOneFaultDoesNotFillTheLog) {
   }
   EXPECT_EQ(told, 20);
   EXPECT_EQ(lines.Take("other-model", "9999", "a line", 10'001), "a line; 9980 more before");
+}
+
+std::string LoggedBy(const ServeLog& log) {
+  testing::internal::CaptureStderr();
+  log.Write("listening on 127.0.0.1");
+  log.Write("WARNING: the disk");
+  log.Write(event::kDetail, "a stranger: left");
+  log.Write(event::kDeviceState, "pi: it lacks \"x\"", {{"device", "pi"}, {"round", uint64_t{3}}});
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(ServeLogTest, JsonHasEventsAndLevelsAndTheLinesForPeople) {
+  std::stringstream lines(LoggedBy(ServeLog("json", "warning")));
+  std::vector<nlohmann::json> events;
+  for (std::string line; std::getline(lines, line);) events.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(events.size(), 2u) << "of this level and above";
+  EXPECT_EQ(events[0]["event"], "warning");
+  EXPECT_EQ(events[0]["text"], "WARNING: the disk");
+  EXPECT_EQ(events[1]["level"], "warning");
+  EXPECT_EQ(events[1]["device"], "pi");
+  EXPECT_EQ(events[1]["round"], 3);
+  EXPECT_EQ(events[1]["text"], "pi: it lacks \"x\"");
+}
+
+TEST(ServeLogTest, LinesAreAsTheListenerGetsThem) {
+  ServeLog log;
+  std::vector<std::string> heard;
+  log.Listen([&](const std::string& line) { heard.push_back(line); });
+  const std::string lines = LoggedBy(log);
+  ASSERT_EQ(heard.size(), 3u);
+  EXPECT_EQ(lines, heard[0] + "\n" + heard[1] + "\n" + heard[2] + "\n");
+  EXPECT_EQ(heard[0].substr(19), "Z listening on 127.0.0.1") << heard[0];
 }
 
 std::string ServePageText() {
