@@ -23,7 +23,7 @@ cd "${out}"
 
 echo "== a live fleet of 4 devices, over TLS" >&2
 "${bin}/sotto" keys new fleet.db --count 4 --prefix pi- --out keys >&2
-"${bin}/sotto" serve fleet.db --cohort 2 --rounds 2 --noise-multiplier 1 --close-early \
+"${bin}/sotto" serve fleet.db --once --cohort 2 --rounds 2 --noise-multiplier 1 --close-early \
   --listen 127.0.0.1:0 --port-file port --json serve.json 2>&1 | tee server.log >&2 &
 server=$!
 for ((i = 0; i < 300; i++)); do

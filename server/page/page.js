@@ -763,6 +763,7 @@ const events = {
     shown.overview.log = [...shown.overview.log, data.line].slice(-kLogLines);
     if (!due.has("log")) addToLog(data.line);
   },
+  jobs: () => refresh(),
   end: () => {
     hasEnded = true;
     connection("lost", "The server has ended. This is what it showed last; the page goes on trying.");

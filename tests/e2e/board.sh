@@ -191,7 +191,7 @@ serve() {
   rm -rf fleet.db* keys port ./*.log ./*.json
   "${bin}/sotto" keys new fleet.db --count "$1" "${seed[@]}" --out keys > /dev/null
   job=(--cohort "$1" --rounds "$2" --close-early "${@:3}")
-  "${bin}/sotto" serve -v --store fleet.db "${job[@]}" "${seed[@]}" --round-timeout 90 \
+  "${bin}/sotto" serve -v --once --store fleet.db "${job[@]}" "${seed[@]}" --round-timeout 90 \
     --listen 127.0.0.1:0 --port-file port --json serve.json > serve.log 2>&1 &
   server=$!
   await port

@@ -85,7 +85,7 @@ TEST(Cli, NoOutputReplacesAStoreOrAKey) {
   const std::string key_content = ReadFile(key);
   const std::string simulate = Small() + "--noise-multiplier 1";
   const std::string serve =
-      "serve --listen 127.0.0.1:0 --cohort 1 --rounds 1 --noise-multiplier 1 " + store;
+      "serve --once --listen 127.0.0.1:0 --cohort 1 --rounds 1 --noise-multiplier 1 " + store;
   for (const std::string& command : {
            "account ledger " + store + " --json ",
            "status " + store + " --json ",

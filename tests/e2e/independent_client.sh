@@ -35,7 +35,7 @@ serve() {
   shift 2
   "${bin}/sotto" keys new "${name}.db" --count "${devices}" --prefix "${name}-" \
     --out "${name}" > /dev/null
-  "${bin}/sotto" serve "${name}.db" --listen 127.0.0.1:0 --port-file "${name}.port" \
+  "${bin}/sotto" serve "${name}.db" --once --listen 127.0.0.1:0 --port-file "${name}.port" \
     --cohort "${devices}" --noise-multiplier 1 --colluders 0 --close-early "$@" > "${name}.txt" 2>&1 &
   server=$!
   processes+=("${server}")

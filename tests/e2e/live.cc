@@ -227,6 +227,11 @@ Process Site::StartServe(const Arguments& arguments, const Arguments& wrapper) c
   };
   if (!sets("--port-file")) all.insert(all.end(), {"--port-file", Path("port")});
   if (!sets("--listen")) all.insert(all.end(), {"--listen", Address(0)});
+  if (stays) {
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return {all, Path("serve.log")};
+  }
+  all.emplace_back("--once");
   if (!sets("--release-allowance")) all.push_back("--close-early");
   if (!sets("--sampling")) all.insert(all.end(), {"--sampling", "uniform"});
   all.push_back("--accept-delta");  // of fleets so small, most of the deltas here leave some out

@@ -90,7 +90,9 @@ class Site {
                 const std::string& log) const;
   // Both start `sotto serve` on this site's store. Rounds close early, so that tests are quick,
   // unless the arguments say --release-allowance. Serve() returns when the server is ready. An
-  // existing log is continued. `wrapper` is a program that runs the rest of its arguments.
+  // existing log is continued. `wrapper` is a program that runs the rest of its arguments. The
+  // server ends with its job, unless `stays`: then it gets the arguments alone.
+  bool stays = false;
   Process StartServe(const Arguments& arguments, const Arguments& wrapper = {}) const;
   Server Serve(const Arguments& arguments, const Arguments& wrapper = {}) const;
   // Starts `sotto-client` for a device with its log in client-N.log, and with -v unless the

@@ -268,6 +268,59 @@ TEST(LiveFleetTest, ALinkToAServedStoreIsNoOtherStore) {
   Stop(server);
 }
 
+Arguments StartJob(const Site& site, const char* rounds) {
+  return {"job",
+          "start",
+          site.Path("store"),
+          "--yes",
+          "--accept-delta",
+          "--cohort",
+          "2",
+          "--rounds",
+          rounds,
+          "--delta",
+          "0.1",
+          "--noise-multiplier",
+          "50",
+          "--sampling",
+          "uniform",
+          "--close-early"};
+}
+
+// Each kill comes before the server has done what it was asked for.
+TEST(LiveFleetTest, AServerStaysAndAKillLosesNoJobAndNoRequest) {
+  Site site(2);
+  site.stays = true;
+  const std::string store = site.Path("store");
+  Server server = site.Serve({});
+  std::vector<Process> clients = site.Clients(server.port);
+  EXPECT_TRUE(Says(Sotto(site, StartJob(site, "2")), "job 1 has begun"));
+  server.process.End();
+  server = site.Serve({"--listen", Address(server.port)});
+  EXPECT_TRUE(LogSays(server, "all 2 rounds of the plan are released")) << ReadFile(server.log);
+  EXPECT_TRUE(LogSays(server, "no job runs")) << ReadFile(server.log);
+  EXPECT_TRUE(Says(Sotto(site, {"status", store}), "it is over"));
+  EXPECT_TRUE(Says(Sotto(site, {"job", "stop", store}, 2), "over already"));
+  server.process.End();
+  EXPECT_TRUE(Says(Sotto(site, StartJob(site, "10000")), "waits for a server"));
+  server = site.Serve({});
+  clients = site.Clients(server.port);
+  EXPECT_TRUE(server.WaitForReleases(3)) << ReadFile(server.log);
+  EXPECT_TRUE(Says(Sotto(site, StartJob(site, "9999")), "request 3 waits"));
+  server.process.End();
+  EXPECT_TRUE(Says(Sotto(site, {"job", "stop", store}), "no server runs"));
+  server = site.Serve({});
+  EXPECT_TRUE(LogSays(server, "ended by `sotto job stop`")) << ReadFile(server.log);
+  EXPECT_TRUE(LogSays(server, "job 3: ")) << ReadFile(server.log);
+  EXPECT_TRUE(Says(Sotto(site, StartJob(site, "5")), "job 4 has begun"))
+      << "job 3 released nothing";
+  const std::string list = Sotto(site, {"job", "list", store});
+  EXPECT_TRUE(Says(list, "finished: all 2 rounds")) << list;
+  EXPECT_TRUE(Says(list, "stopped: replaced by a queued job")) << list;
+  EXPECT_EQ(server::InspectStore(store).jobs, 4) << list;
+  Stop(server);
+}
+
 // SECURITY.md S26.
 TEST(LiveFleetTest, AJobGetsMoreRoundsAndARestartBeginsNoOther) {
   Site site(2);

@@ -53,19 +53,18 @@ TEST(LiveLedgerTest, ALaterJobIsChargedWithWhatTheEarlierOneSpentThroughAKill) {
   Site site(4);
   RunJob(site, JobOf("2", "1"));
   const Arguments second = JobOf("4", "2");
-  const size_t before = ReadFile(site.Path("serve.log")).size();
-  EXPECT_EQ(site.StartServe(second).Wait(), 1);
-  const std::string said = ReadFile(site.Path("serve.log")).substr(before);
-  EXPECT_NE(said.find("noise_sigma = "), std::string::npos) << said;
-  EXPECT_NE(said.find("--new-job"), std::string::npos) << said;
-
-  Server server = site.Serve(With(second, {"--new-job"}));
+  Server server = site.Serve(second);  // the first one is over: other options begin another
   const size_t released = server.releases();
   const uint16_t port = server.port;
   std::vector<Process> clients = site.Clients(port);
   ASSERT_TRUE(server.WaitForReleases(released + 1)) << ReadFile(server.log);
   server.process.Signal(SIGKILL);
   ASSERT_EQ(server.process.Wait(), 128 + SIGKILL);
+  const size_t before = ReadFile(server.log).size();
+  EXPECT_EQ(site.StartServe(JobOf("4", "3")).Wait(), 1);
+  const std::string said = ReadFile(server.log).substr(before);
+  EXPECT_NE(said.find("noise_sigma = "), std::string::npos) << said;
+  EXPECT_NE(said.find("sotto job start"), std::string::npos) << said;
   server.process = site.StartServe(With(second, {"--listen", Address(port)}));
   ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
   for (Process& client : clients) EXPECT_EQ(client.Wait(), 0);

@@ -31,7 +31,7 @@ serve() {
   local log="$1"
   rm -f port
   : > "${log}"
-  "${sotto}" serve "${store}" --listen 127.0.0.1:0 --port-file port --http 127.0.0.1:0 \
+  "${sotto}" serve "${store}" --once --listen 127.0.0.1:0 --port-file port --http 127.0.0.1:0 \
     --accept-delta "${@:2}" 2> "${log}" &
   server=$!
   for ((i = 0; i < 600; i++)); do

@@ -72,7 +72,7 @@ take_part() {
   # This runs in a shell of its own, whose end the server must not survive.
   trap 'kill "${server-}" 2> /dev/null || true' EXIT
   cp "${work}/device.db" "${work}/run.db"
-  "${programs}/sotto" serve "${work}/run.db" --cohort 1 --rounds 1 --noise-multiplier 1 \
+  "${programs}/sotto" serve "${work}/run.db" --once --cohort 1 --rounds 1 --noise-multiplier 1 \
     --colluders 0 --delta 0.01 --close-early --listen 127.0.0.1:0 --port-file "${work}/port" \
     > "${work}/serve.log" 2>&1 &
   server=$!

@@ -8,6 +8,7 @@
 #include "base/gave_up.h"
 #include "cli/commands.h"
 #include "cli/rows.h"
+#include "cli/serve_rows.h"
 #include "net/serve_request.h"
 #include "service/report.h"
 #include "service/session.h"
@@ -37,7 +38,8 @@ std::string WhyNotServed(const JobField& field, const std::string& text) {
                      fmt::join(field.served_choices, " or "));
 }
 
-// A job's rows, with the choices that devices can run.
+}  // namespace
+
 std::vector<JobField> ServedJobFields() {
   std::vector<JobField> fields = JobFields();
   for (JobField& field : fields) {
@@ -48,11 +50,8 @@ std::vector<JobField> ServedJobFields() {
   return fields;
 }
 
-}  // namespace
-
 posix::Command ServeCommand() {
-  posix::CommandFor<ServeRequest> command("serve",
-                                          "run a job for devices on the network, over TLS");
+  posix::CommandFor<ServeRequest> command("serve", "run jobs for devices on the network, over TLS");
   TakeJob(ServeFields(), Group::kNetwork, {}, ServedJobFields(), &command);
   return command.Footer(JobFooter()).Runs(RunServe);
 }

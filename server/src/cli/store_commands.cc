@@ -355,25 +355,6 @@ void AdoptCopy(const StoreOptions& o) {
       o.store, Counted(eligible, "device"));
 }
 
-void SetPaused(const StoreOptions& o, bool paused) {
-  const std::unique_ptr<Store> store = OpenStore(o.store);
-  const bool was = store->IsPaused();
-  store->SetPaused(paused);
-  const char* state = paused ? "paused" : "not paused";
-  fmt::print("{}: {}{}{}\n", o.store, was == paused ? "was already " : "", state,
-             paused && was != paused
-                 ? (store->Server() ? ": the attempt that is open goes on, and no other one opens "
-                                      "until `sotto job resume`"
-                                    : ": no round opens until `sotto job resume`")
-                 : "");
-}
-
-posix::Command PauseCommand(const char* name, const char* help, bool paused) {
-  return posix::CommandFor<StoreOptions>(name, help)
-      .Takes({StoreRow<StoreOptions>()})
-      .Runs([paused](const StoreOptions& o) { SetPaused(o, paused); });
-}
-
 }  // namespace
 
 posix::Command StatusCommand() {
@@ -403,13 +384,6 @@ posix::Command StatusCommand() {
               .Needs("watch"),
       })
       .Runs(RunStatus);
-}
-
-posix::Command JobCommand() {
-  return posix::CommandOf(
-      "job", "pause a store's job and let it go on",
-      {PauseCommand("pause", "let the store's job open no further round; the server runs on", true),
-       PauseCommand("resume", "end a pause", false)});
 }
 
 posix::Command StoreCommand() {

@@ -199,7 +199,7 @@ void Server::Loop::OnDelayed() {
 void Server::Loop::Answer(Client& client) {
   // Decoding an update, with its last bytes, takes time. All other requests are answered here.
   const Request& request = client.session->connection.request();
-  if (request.kind == Request::Kind::kUpdateChunk && request.last) {
+  if (request.kind == Request::Kind::kUpdateChunk && request.last && job_ != nullptr) {
     AnswerInPool(client);
     return;
   }
@@ -215,7 +215,12 @@ void Server::Loop::Answer(Client& client) {
 void Server::Loop::AskJob(Client& client) {
   Session& session = *client.session;
   try {
-    session.reply = client.loop.job_->Answer(session.device, session.connection.request());
+    const Loop& loop = client.loop;
+    const Request& request = session.connection.request();
+    session.reply = loop.job_ != nullptr
+                        ? loop.job_->Answer(session.device, request)
+                        : AnswerWithoutJob(request, loop.source_->IsDone(),
+                                           static_cast<uint32_t>(loop.options_.poll_interval_ms));
   } catch (...) {
     session.failure = std::current_exception();
   }

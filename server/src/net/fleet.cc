@@ -8,15 +8,21 @@ namespace sotto::server {
 
 // With each tick, unless the last look is still under way.
 void Server::Loop::WatchFleet() {
-  if (!events_.watch || in_watch_ || finished_ || stopping_) return;
+  if (in_watch_ || (finished_ && !source_->stays()) || stopping_) return;
   in_watch_ = true;
+  has_job_in_watch_ = job_ != nullptr;
   watch_work_.data = this;
   uv_queue_work(
       &loop_, &watch_work_,
       [](uv_work_t* work) {
         auto* self = static_cast<Loop*>(work->data);
         try {
-          self->news_ = self->events_.watch();
+          if (self->events_.watch) self->news_ = self->events_.watch();
+          if (self->has_job_in_watch_) {
+            self->must_end_ = self->source_->MustEnd();
+          } else {
+            self->next_job_ = self->source_->Next();
+          }
         } catch (...) {
           self->watch_failure_ = std::current_exception();
         }
@@ -31,9 +37,21 @@ void Server::Loop::OnWatched() {
     return;
   }
   std::optional<FleetNews> news = std::exchange(news_, std::nullopt);
-  if (!news || stopping_) return;
-  for (const std::string& line : news->lines) events_.info(line);
-  TakeFleet(std::move(*news));
+  Job* const next = std::exchange(next_job_, nullptr);
+  ending_ = std::exchange(must_end_, std::nullopt);
+  if (stopping_) return;
+  if (news) {
+    for (const std::string& line : news->lines) events_.info(line);
+    TakeFleet(std::move(*news));
+  }
+  try {
+    if (next != nullptr) Serve(*next);
+  } catch (...) {
+    Fail(std::current_exception());
+    return;
+  }
+  EndJobIfAsked();
+  if (!news) return;
   CloseIfComplete();
   if (waits_ && !in_step_) EndWait();
 }
@@ -65,6 +83,7 @@ void Server::Loop::TakeFleet(FleetNews news) {
   pace_.Resize(news.devices->size());
   devices_ = news.devices;
   CloseChanged(news.changed);
+  if (job_ == nullptr) return;
   job_->SetPaused(news.paused);
   job_->SetFleet(std::move(news.devices), std::move(news.spent_before));
 }

@@ -36,17 +36,27 @@ void Server::Loop::Hold(Client& client) {
 
 // Something has come, after which all may have reported.
 void Server::Loop::CloseIfComplete() {
+  if (job_ == nullptr) return;
   if (!job_->config().plan.timed_reports && job_->IsComplete()) CloseRound();
 }
 
-// The job has something new to say: to all held devices at once.
+// The job has something new to say: to all held devices at once. What they wait for is news, too:
+// it is the same for all of them.
 void Server::Loop::AskForHeld() {
+  std::set<Id> waits_for_else;
   for (const Id id : held_) {
-    if (Client* client = Find(id)) AskJob(*client);
+    Client* client = Find(id);
+    if (client == nullptr) continue;
+    Reply& reply = client->session->reply;
+    const WaitState before = reply.state;
+    AskJob(*client);
+    if (reply.kind != Reply::Kind::kWait || reply.state == before) continue;
+    reply.wait_ms = 0;
+    waits_for_else.insert(id);
   }
   for (auto held = held_.begin(); held != held_.end();) {
     Client* client = Find(*held);
-    if (client != nullptr && MayHold(*client->session)) {
+    if (client != nullptr && MayHold(*client->session) && waits_for_else.count(*held) == 0) {
       ++held;
       continue;
     }

@@ -48,7 +48,7 @@ class Server::Loop {
 
   void Listen();
   uint16_t port() const { return port_; }
-  bool Run(Job& job);
+  bool Run(JobSource& jobs, Job* first);
   void RunInPool(PoolWork work);
   void Remember(SharedFormerKeys former) {
     former_ = former;
@@ -231,11 +231,18 @@ class Server::Loop {
   void BeginSchedule();
   bool Extend();
   void Finish();
+  void BeginFarewell();
+  void Serve(Job& job);
+  void EndJobIfAsked();
+  void LeaveJobIfUnused();
   void StopLoop();
   void Fail(const std::exception_ptr& failure);
   uint64_t now() const { return uv_now(&loop_); }
 
-  Job* job_ = nullptr;  // from Run() on
+  // Exchanged only while no step, decoder or answer uses it. Null: there is none now.
+  Job* job_ = nullptr;
+  JobSource* source_ = nullptr;       // from Run() on
+  std::optional<HaltRecord> ending_;  // how the job is to end, as soon as no step is under way
   SharedDevices devices_;
   uint64_t fleet_ = 0;                              // news of the fleet so far
   uint64_t fleet_of_step_ = 0;                      // fleet_ when the last step of the job began
@@ -298,8 +305,11 @@ class Server::Loop {
   bool in_step_ = false;
   uv_work_t watch_work_{};
   std::optional<FleetNews> news_;
+  Job* next_job_ = nullptr;             // of the last look
+  std::optional<HaltRecord> must_end_;  // the same
   std::exception_ptr watch_failure_;
   bool in_watch_ = false;
+  bool has_job_in_watch_ = false;
   bool waits_ = false;              // for devices, or to be resumed
   std::deque<PoolWork> pool_work_;  // the first one may be under way
   uv_work_t pool_work_handle_{};

@@ -22,6 +22,9 @@ Fields NetworkAndStore() {
           "begin another job after the one in the store, which is then over; what that one "
           "spent stays charged to its devices. A restart with the same options goes on with "
           "the job that it began, until that one has released all its rounds"),
+      Row("once", &ServeRequest::once,
+          "end when the job is over, with status 3 if it gave up; without it the server stays, and "
+          "takes the next job of `sotto job start`"),
       Row("accept-delta", &ServeRequest::accepts_delta,
           "begin a job whose --delta may leave out more than a tenth of a device: delta times the "
           "devices of the store"),
@@ -48,7 +51,9 @@ Fields NetworkAndStore() {
           .Unit("seconds")
           .ByDefault("1, or half of --round-timeout"),
       Row("farewell", &ServeRequest::farewell_s,
-          "how long devices are told that the job is done; with --close-early until all know")
+          "with --once: how long devices are told that the job is done; with --close-early until "
+          "all "
+          "know")
           .Within({0, 86400})
           .Unit("seconds"),
       Row("handshake-timeout", &ServeRequest::handshake_timeout_s,

@@ -99,8 +99,8 @@ void Server::Loop::Listen() {
   Check(uv_tcp_init(&loop_, &first_stream_), "creating a socket");
 }
 
-bool Server::Loop::Run(Job& job) {
-  job_ = &job;
+bool Server::Loop::Run(JobSource& jobs, Job* first) {
+  source_ = &jobs;
   monitor_.Start(&loop_);
   Check(uv_poll_init_socket(&loop_, &listening_, listener_->socket()), "listening");
   Check(uv_check_init(&loop_, &turn_), "check");
@@ -123,8 +123,7 @@ bool Server::Loop::Run(Job& job) {
   is_running_ = true;
   StartPoolWork();
   StartGuest();
-  job_->Suspend();
-  OpenRound();
+  if (first != nullptr) Serve(*first);
   uv_run(&loop_, UV_RUN_DEFAULT);
   if (failure_) std::rethrow_exception(failure_);
   return finished_;
@@ -146,11 +145,16 @@ void Server::Loop::Tick() {
     TickSessions();
     TickStrangers();
   }
-  ReportLacking();
+  if (job_ != nullptr) ReportLacking();
   WatchFleet();
   if (waits_ && !in_step_) LookWhetherToWait();
   if (events_.alive) events_.alive(now());
-  const bool all_told = job_->config().close_early() && to_be_told_.empty() && told_.empty();
+  if (source_->stays()) {
+    LeaveJobIfUnused();
+    return;
+  }
+  const bool all_told =
+      job_ != nullptr && job_->config().close_early() && to_be_told_.empty() && told_.empty();
   if (finished_ && IsPoolIdle() && (all_told || now() >= farewell_deadline_ms_)) StopLoop();
 }
 
@@ -260,6 +264,7 @@ void Server::Loop::OnRoundOpened() {
   } else {
     AnnounceAttempt();
   }
+  EndJobIfAsked();
 }
 
 // Until the fleet changes, enough devices connect, or the job is resumed. The fleet may have
@@ -390,7 +395,9 @@ void Server::Loop::Publish() {
   outcome_.published_ms = WallClockMs();
   events_.on_outcome(outcome_);
   if (stopping_) return;
-  if (outcome_.released) {
+  if (outcome_.released && ending_) {
+    EndJobIfAsked();
+  } else if (outcome_.released) {
     OpenRound();
   } else if (job_->phase() == Job::Phase::kFinished) {
     Finish();
@@ -399,24 +406,7 @@ void Server::Loop::Publish() {
   } else {
     AnnounceAttempt();
   }
-}
-
-void Server::Loop::Finish() {
-  finished_ = true;
-  job_->Proceed();
-  Tell(ServerPhase::Kind::kFinished, job_->finish_reason());
-  if (job_->gave_up()) {
-    events_.info(job_->finish_reason() + "; a later start goes on here");
-    if (IsPoolIdle()) StopLoop();
-    return;
-  }
-  // A server that started on a finished job does not know which devices to tell: it waits for all.
-  for (uint32_t device = 0; !opened_ && device < devices_->size(); ++device) {
-    if (devices_->IsEligible(device)) to_be_told_.insert(device);
-  }
-  farewell_deadline_ms_ = now() + options_.farewell_ms;
-  AskForHeld();
-  events_.info(job_->finish_reason());
+  EndJobIfAsked();
 }
 
 void Server::Loop::Fail(const std::exception_ptr& failure) {
@@ -483,7 +473,7 @@ void Server::Listen() { loop_->Listen(); }
 
 uint16_t Server::port() const { return loop_->port(); }
 
-bool Server::Run(Job& job) { return loop_->Run(job); }
+bool Server::Run(JobSource& jobs, Job* first) { return loop_->Run(jobs, first); }
 
 void Server::Remember(SharedFormerKeys former) { loop_->Remember(std::move(former)); }
 

@@ -15,10 +15,12 @@
 //   - Several times a second the pool looks what other processes have changed: devices that joined
 //     are served from then on, live connections of devices that left or have another key are
 //     closed.
-//   - The next round opens with the publication, until the job is finished. While too few devices
-//     are eligible or connected, or the job is paused, it opens none, and devices are told to wait.
-//     The server then tells devices for `farewell_ms` that the job is done. If the job gave up, it
-//     does not tell them: they try again until a later start.
+//   - The next round opens with the publication, until the job is over. While too few devices are
+//     eligible or connected, or the job is paused, it opens none, and devices are told to wait.
+//   - When a job is over, a server that stays keeps its connections and serves the next job as soon
+//     as its source has one. A server of one job tells devices for `farewell_ms` that the job is
+//     done, and ends. If the job gave up, it does not tell them: they try again until a later
+//     start. Devices with kFeatureStays are told to wait in any case.
 //
 // One thread calls Run(), and Run() does all the work.
 #pragma once
@@ -51,6 +53,7 @@ struct ServerOptions {
   // From a round's deadline to the publication of its result. It must be longer than the release
   // takes; unused if rounds close early.
   uint64_t release_allowance_ms = 1000;
+  uint64_t poll_interval_ms = 1000;  // of devices while no job runs
   // How long the server tells devices that the job is done. If rounds close early it ends as soon
   // as every device that has sent a request has been told.
   uint64_t farewell_ms = 5000;
@@ -159,6 +162,35 @@ struct LoopGuest {
   std::function<std::optional<uint64_t>()> run;
 };
 
+// Where a server has its jobs from, one after the other. Nothing that it is given here is used by
+// the server after the next call of Leave().
+class JobSource {
+ public:
+  virtual ~JobSource() = default;
+
+  // Whether the server goes on when a job is over. Else it ends with its first job.
+  virtual bool stays() const = 0;
+
+  // In the pool, several times a second, after ServerEvents::watch. They throw what ends the
+  // server.
+  //   Next     while there is no job: the one to serve from now on, which lives until Leave(), made
+  //            for the devices that the server has now; null: there is none
+  //   MustEnd  while there is one: why it must end before its plan; absent: it need not
+  virtual Job* Next() = 0;
+  virtual std::optional<HaltRecord> MustEnd() = 0;
+
+  // On the thread of Run().
+  //   OnBegin  the job of Next() is served from now on; no round is open yet
+  //   OnEnd    the job is over, in a server that stays. What is given to RunInPool() here is done
+  //            before Leave().
+  //   Leave    nothing in the server refers to the job any more
+  //   IsDone   without a job: devices that do not stay are told that the job is done
+  virtual void OnBegin() = 0;
+  virtual void OnEnd() = 0;
+  virtual void Leave() = 0;
+  virtual bool IsDone() const = 0;
+};
+
 // Long work beside the job, for example an evaluation of a model.
 struct PoolWork {
   // Runs in the pool. Should return soon once must_stop is true: the server stops.
@@ -181,12 +213,13 @@ class Server {
   // The port that Listen() got.
   uint16_t port() const;
 
-  // Serves until the job is finished, or until SIGINT or SIGTERM. The job must use the server's
-  // registry, and live as long as the server. After a signal the open attempt is given up, nothing
-  // of it is released, and a later start continues with the next attempt. Returns true if the job
-  // is finished. Throws std::runtime_error if the log or the job fails, and if a device's receipt
-  // shows that the log is an older copy.
-  bool Run(Job& job);
+  // Serves until SIGINT or SIGTERM, and unless the source stays until the first job is over. After
+  // a signal the open attempt is given up, nothing of it is released, and a later start continues
+  // with the next attempt. Returns true if the last job that was served is over. Throws
+  // std::runtime_error if the log or a job fails, and if a device's receipt shows that the log is
+  // an older copy.
+  //   first  a job that uses the server's registry, and lives as one of Next(); null: there is none
+  bool Run(JobSource& jobs, Job* first);
 
   // Connections that prove one of these keys are told why they are closed. Call it before Run().
   void Remember(SharedFormerKeys former);

@@ -91,11 +91,11 @@ void Server::Loop::SignAnswer(Client& client) {
   } else if (reply.kind == Reply::Kind::kAck) {
     if (reply.complete) Sign(Kind::kUploaded, client);
   } else if (request.kind == Request::Kind::kHello && reply.kind == Reply::Kind::kError) {
-    if (reply.code != ErrorCode::kModelMismatch) return;
+    if (reply.code != ErrorCode::kModelMismatch || job_ == nullptr) return;
     const std::string text = DescribeOtherModel(request, session.mismatches++ == 0);
     if (!text.empty()) Sign(Kind::kOtherModel, client, text);
   } else if (request.kind == Request::Kind::kHello) {
-    const std::string lacks = job_->WhatLacks(request.abilities);
+    const std::string lacks = job_ == nullptr ? "" : job_->WhatLacks(request.abilities);
     Sign(lacks.empty() ? Kind::kWaits : Kind::kLacks, client, lacks);
   } else if (IsUpdate(request) && LateMs(session)) {
     Sign(Kind::kLate, client);

@@ -167,6 +167,10 @@ std::optional<Reply> RefuseHello(const Request& hello, const ModelInfo& model, B
 //   state  for a Hello
 Reply AnswerBetweenAttempts(const Request& request, const JobConfig& config, WaitState state);
 
+// The answer to a request while no job runs.
+//   is_done  a device that does not stay is told that its job is done
+Reply AnswerWithoutJob(const Request& request, bool is_done, uint32_t wait_ms);
+
 // The answer to kGetDescription, at any time: bytes of config.description, kMalformed for an offset
 // behind its end, or kBusy if there is none.
 Reply AnswerDescription(const Request& request, const JobConfig& config);

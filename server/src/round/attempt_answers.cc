@@ -92,6 +92,19 @@ Reply AnswerBetweenAttempts(const Request& request, const JobConfig& config, Wai
                                                          : ErrorCode::kNotSelected);
 }
 
+Reply AnswerWithoutJob(const Request& request, bool is_done, uint32_t wait_ms) {
+  JobConfig none;
+  none.process.poll_interval_ms = wait_ms;
+  if (request.kind == Request::Kind::kGetDescription) return Busy(none);
+  const bool stays = (request.abilities.features & kFeatureStays) != 0;
+  if (request.kind != Request::Kind::kHello || !is_done || stays) {
+    return AnswerBetweenAttempts(request, none, WaitState::kNoJob);
+  }
+  Reply done;
+  done.kind = Reply::Kind::kDone;
+  return done;
+}
+
 Reply AnswerDescription(const Request& request, const JobConfig& config) {
   if (config.description == nullptr) return Busy(config);
   const ByteSpan whole(config.description->data(), config.description->size());

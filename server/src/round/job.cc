@@ -90,6 +90,11 @@ void Job::Finish(Halt kind, const std::string& reason) {
   current_.reset();
 }
 
+void Job::End(Halt kind, const std::string& reason) {
+  if (phase() == Phase::kClosing) throw std::logic_error("a round is being closed");
+  if (phase() != Phase::kFinished) Finish(kind, reason);
+}
+
 bool Job::OpenRound() {
   if (phase() != Phase::kIdle) throw std::logic_error("a round can only be opened between rounds");
   if (diverged_) {

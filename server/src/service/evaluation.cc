@@ -17,8 +17,33 @@ void SharedLog::With(const std::function<void(Store&)>& use) {
   use(store_);
 }
 
+void SharedLog::KeepFigures(RoundRecord record) {
+  const std::lock_guard<std::mutex> lock(figures_mutex_);
+  figures_.push_back(std::move(record));
+}
+
+void SharedLog::WriteFigures() {
+  std::vector<RoundRecord> records;
+  {
+    const std::lock_guard<std::mutex> lock(figures_mutex_);
+    records.swap(figures_);
+  }
+  if (records.empty()) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const RoundRecord& record : records) store_.CommitFigures(record);
+}
+
+History SharedLog::ReadHistory() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return store_.ReadHistory();
+}
+
 void SharedLog::BeginJob(const JobRecord& record) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (next_.begins) store_.AllowNewJob();
+  if (next_.answers != 0) store_.AnswerWithNextJob(next_.answers);
+  if (next_.ask) store_.AnswerWithNextJob(*next_.ask);
+  next_ = {};
   store_.BeginJob(record);
 }
 
@@ -122,7 +147,10 @@ bool ServedEvaluations::IsDue(uint32_t round) const {
 }
 
 void ServedEvaluations::OnRelease(Server& server, const Job& job, uint32_t round) {
-  if (!test_ || !IsDue(round)) return;
+  if (test_ && IsDue(round)) EvaluateInPool(server, job, round);
+}
+
+void ServedEvaluations::EvaluateInPool(Server& server, const Job& job, uint32_t round) {
   struct Piece {
     std::vector<float> parameters;
     std::optional<Evaluation> evaluation;
@@ -148,6 +176,10 @@ bool ServedEvaluations::IsLastDone(const Job& job) const {
 
 void ServedEvaluations::OnStart(Server& server, const Job& job) {
   if (test_ && !IsLastDone(job)) OnRelease(server, job, job.round() - 1);
+}
+
+void ServedEvaluations::EvaluateLast(Server& server, const Job& job) {
+  if (test_ && !IsLastDone(job)) EvaluateInPool(server, job, job.round() - 1);
 }
 
 void ServedEvaluations::OnEnd(const Job& job) {

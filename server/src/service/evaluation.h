@@ -43,6 +43,21 @@ class SharedLog : public JobLog {
   bool HasShown(int64_t device) const override;
   const SettledDevices* Settle() override;
 
+  // What the next BeginJob() does: begins a new job or resumes the last one, and answers a request.
+  struct NextJob {
+    bool begins = false;
+    int64_t answers = 0;        // number of a request; 0: none
+    std::optional<JobAsk> ask;  // that is recorded with the answer
+  };
+  void ExpectJob(NextJob next) { next_ = std::move(next); }
+
+  // The figures of an attempt that was published. WriteFigures() writes what was kept, in the pool
+  // and before the next job begins, so that no publication waits for it.
+  void KeepFigures(RoundRecord record);
+  void WriteFigures();
+
+  History ReadHistory();
+
   // Gives the store to `use` while no other thread has it. Whoever calls it on the loop's thread
   // waits for a commit of another process, too.
   void With(const std::function<void(Store&)>& use);
@@ -57,6 +72,9 @@ class SharedLog : public JobLog {
   Store& store_;
   std::mutex mutex_;
   TakeRelease on_release_;
+  NextJob next_;
+  std::mutex figures_mutex_;  // guards the next member
+  std::vector<RoundRecord> figures_;
 };
 
 // The evaluations of one job in one process. Everything that it is given must outlive it. All calls
@@ -90,6 +108,9 @@ class ServedEvaluations {
   // evaluated.
   void OnStart(Server& server, const Job& job);
 
+  // The same for the last release of a job that is over, whether or not it was its turn.
+  void EvaluateLast(Server& server, const Job& job);
+
   // Evaluates the job's model now, if it was released and is not evaluated yet: the last one of a
   // job that ended before its plan did. Then the model with which the job began, if there was a
   // release and the store had that model when this process began.
@@ -105,6 +126,7 @@ class ServedEvaluations {
   void AddTo(const Job& job, nlohmann::ordered_json* operators) const;
 
  private:
+  void EvaluateInPool(Server& server, const Job& job, uint32_t round);
   bool IsDue(uint32_t round) const;
   bool IsLastDone(const Job& job) const;
   void Keep(uint32_t round, const Evaluation& evaluation);

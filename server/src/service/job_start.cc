@@ -10,6 +10,8 @@
 
 #include "data/catalog.h"
 #include "plans/calibration.h"
+#include "service/job_queue.h"
+#include "service/job_settings.h"
 #include "service/life_start.h"
 #include "sotto/model/model_bundle.h"
 #include "sotto/posix/check.h"
@@ -54,6 +56,7 @@ ServerOptions ServerOptionsOf(const ServeRequest& o) {
   options.farewell_ms = static_cast<uint64_t>(o.farewell_s * 1000);
   options.limits.handshake_timeout_ms = static_cast<uint64_t>(o.handshake_timeout_s * 1000);
   options.limits.request_timeout_ms = static_cast<uint64_t>(o.request_timeout_s * 1000);
+  options.poll_interval_ms = static_cast<uint64_t>(PollInterval(o) * 1000);
   options.max_connections = o.max_connections;
   options.max_handshakes = o.max_handshakes;
   options.max_handshakes_per_address = o.max_handshakes_per_address;
@@ -82,7 +85,7 @@ JobConfig ServedConfig(const ServeRequest& o, uint32_t devices, const History& h
     if (!follows) config.plan.rounds = o.job.plan.rounds;
   }
   if (config.codec->noise) config.spent_before = SpentBefore(history, resumed);
-  GoOnInLife(o.store, history, resumed, &config);
+  GoOnInLife(o.store, history, resumed, o.agrees_to_sum, &config);
   config.owned_model = o.opened_model;
   config.description = std::make_shared<const std::vector<uint8_t>>(posix::BundleOf(*config.model));
   config.seeded = o.seed.has_value();
@@ -116,6 +119,69 @@ bool IsRestart(const ServeRequest& o, uint32_t devices, const History& history) 
   } catch (const std::exception&) {
     return false;  // these options do not even make that job
   }
+}
+
+JobChoice GoOnWith(const ServeRequest& o, const History& history, const JobEntry& job) {
+  const std::optional<std::string> settings = SettingsOf(history, job.number);
+  if (!settings) {
+    throw std::invalid_argument(
+        fmt::format("{}: its job {} was begun without a record of its options; name them", o.store,
+                    job.number));
+  }
+  // The model is in the store: the files from which it began may be gone.
+  return {WithSettings(o, *settings, {"model", "initial-model"})};
+}
+
+namespace {
+
+// Whether these options make the last job, perhaps with more rounds or a larger budget.
+bool MakesLastJob(const ServeRequest& o, uint32_t devices, const History& history, Store& store) {
+  const JobEntry& last = *LastJob(history);
+  try {
+    const JobConfig config = ServedConfig(ResumingRequest(o, store, last), devices, history, &last);
+    uint8_t digest[kSha256Size] = {};
+    posix::Check(ModelDigest(*config.model, digest), "the model's digest");
+    return JobToResume(history, {last.job_id, digest, config}, false) != nullptr;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+// The job of the options: begun, or gone on with.
+std::optional<JobChoice> ChooseNamed(const ServeRequest& o, uint32_t devices,
+                                     const History& history, Store& store) {
+  const JobEntry* last = LastJob(history);
+  JobChoice choice{o, true, 0, JobAsk{JobAct::kStart, 0, JobSettings(o), false}};
+  if (last == nullptr) return choice;
+  const std::optional<HaltEntry> end = EndOf(history, *last);
+  if (o.new_job && !IsRestart(o, devices, history)) return choice;
+  if (MakesLastJob(o, devices, history, store)) {
+    choice.begins = false;
+    if (SettingsOf(history, last->number) == choice.ask->settings) choice.ask.reset();
+    const bool has_more = PlanNow(history.store, *last).rounds < o.job.plan.rounds;
+    const bool stays_over = end && !MayReopen(end->kind) && !has_more && !o.once;
+    return stays_over ? std::nullopt : std::make_optional(choice);
+  }
+  if (JobBegunWith(history, choice.ask->settings) != nullptr) {
+    if (end && !o.once) return std::nullopt;
+    return GoOnWith(o, history, *last);
+  }
+  // A job that has released something keeps its options, and the store says which one differs.
+  choice.begins = end || last->released == 0;
+  if (!choice.begins) choice.ask.reset();
+  return choice;
+}
+
+}  // namespace
+
+std::optional<JobChoice> ChooseFirstJob(const ServeRequest& o, uint32_t devices,
+                                        const History& history, Store& store) {
+  if (NamesJob(o) || o.new_job) return ChooseNamed(o, devices, history, store);
+  const JobEntry* last = LastJob(history);
+  if (o.once && last == nullptr) return ChooseNamed(o, devices, history, store);
+  if (!o.once) last = JobToGoOnWith(history);
+  if (last == nullptr) return std::nullopt;
+  return GoOnWith(o, history, *last);
 }
 
 SharedDataset OpenTestSet(const ServeRequest& o, const ModelInfo& model) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "net/serve_request.h"
@@ -36,6 +37,25 @@ ServeRequest ResumingRequest(const ServeRequest& request, Store& store, const Jo
 // server is started. A service manager starts it again at each boot, so there a job that is over
 // stays over.
 bool IsRestart(const ServeRequest& request, uint32_t devices, const History& history);
+
+// Which job of the store is served.
+struct JobChoice {
+  ServeRequest request;
+  bool begins = false;                       // else it goes on with the last one
+  int64_t answers = 0;                       // number of the request that it answers; 0: none
+  std::optional<JobAsk> ask = std::nullopt;  // that it answers, to be recorded with its beginning
+};
+
+// The job with which a start of the server begins. With an option of a job, --new-job or --once it
+// makes sure that this job exists: if the store has begun one with these options, it begins none.
+// Otherwise it goes on with the store's last job. Absent: it serves none yet.
+//   devices  eligible now
+std::optional<JobChoice> ChooseFirstJob(const ServeRequest& request, uint32_t devices,
+                                        const History& history, Store& store);
+
+// The job goes on with the options with which it began. Throws std::invalid_argument if the store
+// has no record of them.
+JobChoice GoOnWith(const ServeRequest& request, const History& history, const JobEntry& job);
 
 // The test set of --test; null without one.
 SharedDataset OpenTestSet(const ServeRequest& request, const ModelInfo& model);

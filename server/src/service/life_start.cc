@@ -128,7 +128,8 @@ void RequireAskable(const std::string& store, const History& history, const priv
   if (is_passes && plan.order != privacy::Order::kFixed) return;
   throw std::invalid_argument(fmt::format(
       "{}: {} is an older copy that was adopted, and asks only devices that have shown what it has "
-      "lost; {} must not depend on that. Begin another job, --new-job, with --sampling passes and "
+      "lost; {} must not depend on that. Begin another job, sotto job start, with --sampling "
+      "passes and "
       "--order connected",
       is_passes ? "--order fixed" : fmt::format("--sampling {}", privacy::Name(plan.sampling)),
       store, is_passes ? "a list that looks at nobody's presence" : "a secret draw"));
@@ -137,7 +138,7 @@ void RequireAskable(const std::string& store, const History& history, const priv
 }  // namespace
 
 void GoOnInLife(const std::string& store, const History& history, const JobEntry* resumed,
-                JobConfig* config) {
+                bool agrees, JobConfig* config) {
   privacy::Plan& plan = config->plan;
   RequireAskable(store, history, plan);
   if (plan.sampling != privacy::Sampling::kPasses || !config->codec->noise) {
@@ -147,7 +148,7 @@ void GoOnInLife(const std::string& store, const History& history, const JobEntry
   config->turns_before = TurnsBefore(history, resumed, plan.colluders);
   config->life_limit = LifeLimitOf(history, plan.certificate);
   if (!config->life_limit) {
-    if (resumed == nullptr) RequireLife(store, history, *config);
+    if (resumed == nullptr && !agrees) RequireLife(store, history, *config);
     return;
   }
   if (resumed == nullptr) {

@@ -20,8 +20,9 @@ namespace sotto::server {
 // Jobs of the other samplings compose in a store without a life epsilon as they always did: their
 // budget counts the jobs before.
 //   resumed  null: a new job
+//   agrees   who begins it has seen the sum and agreed
 void GoOnInLife(const std::string& store, const History& history, const JobEntry* resumed,
-                JobConfig* config);
+                bool agrees, JobConfig* config);
 
 // What a job of passes may cost by itself and with the jobs before it, for people; empty: the store
 // has no life epsilon.

@@ -26,6 +26,8 @@ void ServeMonitor::SetJob(uint64_t rounds_planned, uint64_t rounds_released, dou
   job_.rounds_released = rounds_released;
   job_.epsilon_budget = std::isfinite(epsilon_budget) ? epsilon_budget : 0;
   job_.claims = claims;
+  job_.evaluation.reset();
+  job_.end = Halt::kWaiting;
 }
 
 void ServeMonitor::OnOutcome(const RoundOutcome& outcome) {

@@ -158,9 +158,12 @@ void ServePage::KeepTurns(const JobTurns& turns) {
 }
 
 void ServePage::Begin(const Json& overview, bool seeded, const JobTurns& turns) {
+  const bool is_first = !overview_.has_begun();
+  turns_.clear();
   KeepTurns(turns);
   overview_.Begin(overview, seeded);
   overview_.OnDevices(DeviceCounts());
+  if (!is_first) Publish(overview_.OnJobs());
 }
 
 void ServePage::Publish(const std::string& event) {

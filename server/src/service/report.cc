@@ -196,7 +196,7 @@ std::vector<std::string> WarningsOf(const RoundOutcome& outcome, const DeviceReg
   if (outcome.lacking.devices > 0 && outcome.checked_in == 0) {
     warnings.push_back(fmt::format(
         "WARNING: round {} attempt {}: NO device that asked for work has what the job needs: {}. "
-        "All are told to wait. A job keeps its configuration: begin another one with --new-job, "
+        "All are told to wait. A job keeps its configuration: begin another one, sotto job start, "
         "or give the devices what they lack",
         outcome.round + 1, outcome.attempt + 1, DescribeLacks(outcome.lacking)));
   }
@@ -287,10 +287,14 @@ void WritePortFile(const ServeRequest& o, uint16_t port) {
 }
 
 void WriteResults(const ServeRequest& o, const InputDigests& inputs, const ServeEnd& end,
-                  Store& store, Job& job, const OperatorReport& report,
+                  SharedLog& log, Job& job, const OperatorReport& report,
                   const ServedEvaluations& evaluations, const NetworkFigures& network) {
-  const JobLedger ledger = std::move(ReadLedger(store).back());
-  const History history = store.ReadHistory();
+  JobLedger ledger;
+  History history;
+  log.With([&](Store& store) {
+    ledger = std::move(ReadLedger(store).back());
+    history = store.ReadHistory();
+  });
   const bool seeded = o.seed.has_value() || RestsOnSeededNoise(history, *LastJob(history));
   std::vector<privacy::Claim> claims = job.Spent().claims;
   if (!claims.empty()) AddPairs(history, *LastJob(history), &claims);

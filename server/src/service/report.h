@@ -79,7 +79,7 @@ struct ServeEnd {
   std::string why;    // for people
 };
 void WriteResults(const ServeRequest& request, const InputDigests& inputs, const ServeEnd& end,
-                  Store& store, Job& job, const OperatorReport& report,
+                  SharedLog& log, Job& job, const OperatorReport& report,
                   const ServedEvaluations& evaluations, const NetworkFigures& network);
 
 }  // namespace sotto::server

@@ -1,13 +1,15 @@
-// One start of `sotto serve`: the store, the job, the server, and everything that watches them.
-// Part of sotto::server/service.
+// One start of `sotto serve`: the store, the server, and everything that watches them, as long as
+// the process lives; and the job that it serves now. Part of sotto::server/service.
 //
-// The constructor does what can fail before the job begins in the store: it opens the store, makes
-// the job's configuration, and listens. Run() begins the job and serves it.
+// The constructor does what can fail before a job begins in the store: it opens the store and
+// listens. Run() serves the job that the options ask for, and unless they say --once all that
+// follow.
 //
 // Events come on the thread of Run(), but for the ledger's entries and looks at the store, which
 // come from the server's pool.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,20 +18,18 @@
 
 #include "net/serve_request.h"
 #include "net/server.h"
-#include "service/evaluation.h"
 #include "service/fleet.h"
 #include "service/live_file.h"
 #include "service/log.h"
 #include "service/monitor.h"
 #include "service/page.h"
-#include "service/report.h"
 #include "service/served_devices.h"
-#include "spec/inputs.h"
+#include "service/served_job.h"
 #include "store/store.h"
 
 namespace sotto::server {
 
-class ServeSession {
+class ServeSession : private JobSource {
  public:
   // The request must outlive the session. Throws std::invalid_argument for wrong options, and what
   // opening the store and the ports throws.
@@ -37,53 +37,51 @@ class ServeSession {
   ServeSession(const ServeSession&) = delete;
   ServeSession& operator=(const ServeSession&) = delete;
 
-  // Serves until the job is finished, and writes the results. Throws Stopped after a signal, with
-  // the results written, and GaveUp if the job gave up.
+  // Serves until a signal, or with --once until the job is over. Each job's results are written at
+  // its end. Throws Stopped after a signal, with the results written, and with --once GaveUp if the
+  // job gave up.
   void Run();
 
  private:
-  JobConfig MakeConfig();
+  // JobSource.
+  bool stays() const override { return !request_.once; }
+  Job* Next() override;
+  std::optional<HaltRecord> MustEnd() override;
+  void OnBegin() override;
+  void OnEnd() override;
+  void Leave() override;
+  bool IsDone() const override { return is_done_; }
+
   ServerEvents Events();
   PageSources Sources();
-  void LogPhase(const ServerPhase& phase) const;
-  void OnOutcome(const RoundOutcome& outcome);
-  void RecordFigures();
-  void FindPairs(uint32_t round, std::vector<privacy::Claim> claims);
   void Warn(const std::string& line);
-  void BeginPage();
-  privacy::Statement PlannedStatement();
-  void LogStart(const privacy::Statement& planned) const;
-  void WarnOfStart();
-  void EvaluateEnd();
-  void Finish(bool is_finished);
+  void SayLater(const std::string& line);
+  void SayDue();
+  Job* Make(JobChoice choice);
+  Job* Begin(const History& history, const JobRequestEntry& request);
+  void ShowIdle();
+  void LogStart();
+  void LogPhase(const ServerPhase& phase) const;
+  void Finish(bool is_over);
 
   const ServeRequest& request_;
   const ServerOptions options_;
-  const InputDigests inputs_;
   const std::vector<std::string> leftovers_;  // of killed backups, beside the store
   const std::unique_ptr<Store> store_;
   LiveFile live_;
   SharedLog shared_;
   ServedFleet fleet_;
-  const SharedDevices devices_;  // at the start
-  const History history_;        // at the start
-  const JobEntry* resumed_ = nullptr;
-  const JobConfig config_;
-  const SharedDataset test_;
   ServeLog log_;
   ServedDevices device_states_;
-  OperatorReport report_;
   ServeMonitor monitor_;
   std::optional<ServePage> page_;
   Server server_;
-  std::optional<Job> job_;
-  std::optional<ServedEvaluations> evaluations_;
-  bool finds_pairs_ = false;  // in the pool
-  std::mutex
-      mutex_;  // guards the members below; the first and the last: of a release until its publication
-  std::optional<LedgerEntry> unpublished_;
-  std::vector<RoundRecord> unrecorded_;  // published attempts
-  JobTurns turns_;
+  ServeParts parts_;
+  std::unique_ptr<ServedJob> made_;    // in the pool, until OnBegin()
+  std::unique_ptr<ServedJob> served_;  // null: no job runs
+  std::atomic<bool> is_done_{false};   // JobSource::IsDone()
+  std::mutex mutex_;                   // guards the next member
+  std::vector<std::string> due_;       // lines that the loop's thread writes
 };
 
 }  // namespace sotto::server

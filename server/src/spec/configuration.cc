@@ -26,7 +26,7 @@ bool IsStored(Resume resume) {
   const std::string advice = (is_raised ? "do not lower " : "restore ") + field.name;
   throw std::runtime_error(fmt::format(
       "{}: the job in this store began with {} = {}, and now it is {}; a job keeps the "
-      "configuration it began with: {}, or begin another job after it (sotto serve --new-job)",
+      "configuration it began with: {}, or begin another job after it (sotto job start)",
       path, field.name, field.was, field.is, advice));
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/names.h"
 #include "evaluation/evaluation.h"
 #include "round/devices.h"
 #include "round/job_log.h"
@@ -125,6 +126,52 @@ struct JobEntry {
   bool seeded = false;                // one of its releases is marked as seeded
 };
 
+// What somebody asks of the store's jobs: `sotto job`, or a server's options.
+enum class JobAct {
+  kStart,
+  kStop,
+  kResume,  // to go on with a job that is over
+};
+constexpr privacy::Named<JobAct> kJobActs[] = {
+    {JobAct::kStart, "start"}, {JobAct::kStop, "stop"}, {JobAct::kResume, "resume"}};
+inline const char* Name(JobAct act) { return privacy::NameIn(kJobActs, act); }
+
+struct JobAsk {
+  JobAct act = JobAct::kStart;
+  // Which, of kStop and kResume. Of kStart: the one that it replaces, if that has released no round
+  // by then; 0: none.
+  int64_t job = 0;
+  std::string settings;  // of kStart: the job's options, as text of a file of --config
+  // Somebody has seen what it adds to earlier jobs on its devices, and agreed.
+  bool agreed = false;
+};
+
+enum class JobOutcome {
+  kBegun,
+  kDone,
+  kRefused,
+  kWithdrawn,
+};
+constexpr privacy::Named<JobOutcome> kJobOutcomes[] = {{JobOutcome::kBegun, "begun"},
+                                                       {JobOutcome::kDone, "done"},
+                                                       {JobOutcome::kRefused, "refused"},
+                                                       {JobOutcome::kWithdrawn, "withdrawn"}};
+inline const char* Name(JobOutcome outcome) { return privacy::NameIn(kJobOutcomes, outcome); }
+
+struct JobAnswer {
+  JobOutcome outcome = JobOutcome::kBegun;
+  int64_t job = 0;     // of kBegun
+  std::string reason;  // for people
+  int64_t since = 0;   // seconds since 1970; the store sets it
+};
+
+struct JobRequestEntry {
+  int64_t number = 0;  // from 1; jobs begin in this order
+  JobAsk ask;
+  int64_t asked = 0;                // seconds since 1970
+  std::optional<JobAnswer> answer;  // absent: it waits
+};
+
 // Stands for a round: of the model with which a job began.
 constexpr int64_t kFirstModel = -1;
 
@@ -173,6 +220,7 @@ struct History {
   std::vector<JobEntry> jobs;
   std::optional<LifeEpsilon> life = std::nullopt;   // absent: there is no limit
   std::optional<Adoption> adoption = std::nullopt;  // the last one; absent: it is no adopted copy
+  std::vector<JobRequestEntry> requests = {};
 };
 
 }  // namespace sotto::server

@@ -234,6 +234,55 @@ void SqliteJobs::AddHalt(int64_t job, const HaltRecord& record) {
           {"reason", halt.reason},
           {"since", halt.since}});
   Chain(database_).Append({"halt", {job, halt.number}});
+  if (!IsEnd(halt.kind)) return;
+  for (const JobRequestEntry& request : ReadRequests()) {
+    if (request.answer || request.ask.act != JobAct::kStop || request.ask.job != job) continue;
+    AddAnswer(request.number, {JobOutcome::kDone, 0, record.reason});
+  }
+}
+
+int64_t SqliteJobs::AddRequest(const JobAsk& ask) {
+  const int64_t number = database_.Integer("SELECT coalesce(max(number), 0) + 1 FROM job_requests");
+  Insert(database_, "job_requests",
+         {{"number", number},
+          {"act", Name(ask.act)},
+          {"job", ask.job},
+          {"settings", ask.settings},
+          {"agreed", ask.agreed},
+          {"asked", SecondsSince1970()}});
+  Chain(database_).Append({"request", {number}});
+  return number;
+}
+
+void SqliteJobs::AddAnswer(int64_t request, const JobAnswer& answer) {
+  Insert(database_, "job_answers",
+         {{"request", request},
+          {"outcome", Name(answer.outcome)},
+          {"job", answer.job},
+          {"reason", answer.reason},
+          {"answered", SecondsSince1970()}});
+  Chain(database_).Append({"answer", {request}});
+}
+
+std::vector<JobRequestEntry> SqliteJobs::ReadRequests() {
+  std::vector<JobRequestEntry> requests;
+  Statement row(database_,
+                "SELECT number, act, r.job, settings, agreed, asked, outcome, a.job, reason, "
+                "answered FROM job_requests AS r LEFT JOIN job_answers AS a ON request = number "
+                "ORDER BY number");
+  while (row.Step()) {
+    JobRequestEntry entry;
+    entry.number = row.Integer(0);
+    entry.ask = {privacy::ValueIn(kJobActs, "request", row.Text(1)), row.Integer(2), row.Text(3),
+                 row.Integer(4) != 0};
+    entry.asked = row.Integer(5);
+    if (!row.IsNull(6)) {
+      entry.answer = {privacy::ValueIn(kJobOutcomes, "answer", row.Text(6)), row.Integer(7),
+                      row.Text(8), row.Integer(9)};
+    }
+    requests.push_back(std::move(entry));
+  }
+  return requests;
 }
 
 }  // namespace sotto::server

@@ -43,7 +43,14 @@ class SqliteJobs {
 
   // Records why the job opens no attempt now, unless its last record says the same of the same
   // attempts.
+  // An end answers what asked for it.
   void AddHalt(int64_t job, const HaltRecord& record);
+
+  // Returns the request's number.
+  int64_t AddRequest(const JobAsk& ask);
+  // Throws std::runtime_error if it has an answer already.
+  void AddAnswer(int64_t request, const JobAnswer& answer);
+  std::vector<JobRequestEntry> ReadRequests();
 
   // Records that a device settled while the job was the last one.
   void AddSettled(int64_t job, const SettledEntry& entry);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "base/bytes.h"
 #include "sotto/bytes.h"
@@ -171,9 +172,23 @@ bool SqliteStore::IsPaused() {
              "SELECT coalesce((SELECT paused FROM pauses ORDER BY number DESC LIMIT 1), 0)") != 0;
 }
 
+int64_t SqliteStore::Ask(const JobAsk& ask) {
+  Commit commit(*this);
+  const int64_t number = jobs_.AddRequest(ask);
+  commit.Finish();
+  return number;
+}
+
+void SqliteStore::AnswerRequest(int64_t number, const JobAnswer& answer) {
+  Commit commit(*this);
+  jobs_.AddAnswer(number, answer);
+  commit.Finish();
+}
+
 // Call it within a transaction: all records are then of one moment.
 History SqliteStore::ReadWithin() {
-  return {database_.path(), devices_.List(), jobs_.Read(), ReadLife(), ReadAdoption()};
+  return {database_.path(), devices_.List(), jobs_.Read(),
+          ReadLife(),       ReadAdoption(),  jobs_.ReadRequests()};
 }
 
 // The last one.
@@ -265,18 +280,22 @@ StoredModel SqliteStore::ReadModel(int64_t job, int64_t round) {
 }
 
 void SqliteStore::BeginJob(const JobRecord& record) {
+  const bool may_begin = std::exchange(may_begin_, false);
+  int64_t request = std::exchange(request_, 0);
+  const std::optional<JobAsk> ask = std::exchange(ask_, std::nullopt);
   file_.Claim();
   Commit commit(*this);
   const History history = ReadWithin();
-  const JobEntry* resumed = JobToResume(history, record, may_begin_);
+  const JobEntry* resumed = JobToResume(history, record, may_begin);
   if (resumed == nullptr) RequireSameFleet();
   const int64_t job = resumed == nullptr ? AddJob(record) : resumed->number;
   jobs_.AddDevices(job, devices_.EligibleNumbers());  // some may have joined since it began
   if (resumed != nullptr) jobs_.Extend(*resumed, record.config);
+  if (ask) request = jobs_.AddRequest(*ask);
+  if (request != 0) jobs_.AddAnswer(request, {JobOutcome::kBegun, job, ""});
   commit.Finish();
   job_ = job;
   std::copy_n(record.job_id.begin(), kJobIdSize, job_id_);
-  may_begin_ = false;
   LoadReceipts();
 }
 
@@ -287,8 +306,9 @@ void SqliteStore::RequireSameFleet() {
                 "SELECT 1 FROM chain WHERE sequence > ? "
                 "AND kind IN ('device', 'revocation', 'owner')");
   if (!row.Bind(seen_).Step()) return;
-  database_.Refuse(
-      "devices came, left or got an owner while the job was being planned; start the server again");
+  throw FleetChanged(database_.path() +
+                     ": devices came, left or got an owner while the job was being planned; start "
+                     "the server again");
 }
 
 // With the model that it begins with.

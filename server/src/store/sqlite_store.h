@@ -89,6 +89,10 @@ class SqliteStore final : public Store {
   std::optional<std::string> Server() override { return file_.Server(); }
   void KeepModels(uint32_t count) override { kept_models_ = std::max(count, 1U); }
   void AllowNewJob() override { may_begin_ = true; }
+  void AnswerWithNextJob(int64_t request) override { request_ = request; }
+  void AnswerWithNextJob(const JobAsk& ask) override { ask_ = ask; }
+  int64_t Ask(const JobAsk& ask) override;
+  void AnswerRequest(int64_t number, const JobAnswer& answer) override;
   void BeginJob(const JobRecord& record) override;
   void CommitAttempt(const AttemptRecord& record) override;
   void SealAttempt(const SealRecord& record) override;
@@ -134,6 +138,8 @@ class SqliteStore final : public Store {
   int64_t job_ = 0;   // number of the job that BeginJob() began or resumed; 0: none
   uint8_t job_id_[kJobIdSize] = {};  // of that job
   bool may_begin_ = false;
+  int64_t request_ = 0;                       // that the next job answers; 0: none
+  std::optional<JobAsk> ask_;                 // the same, not recorded yet
   std::optional<uint32_t> kept_models_;       // absent: all
   std::unique_ptr<DeviceReceipts> receipts_;  // from BeginJob() on
 };

@@ -232,6 +232,21 @@ CREATE TABLE pauses (
   paused INTEGER NOT NULL CHECK (paused IN (0, 1)),
   since INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE job_requests (  -- what somebody asked of the jobs
+  number INTEGER PRIMARY KEY,  -- from 1; jobs begin in this order
+  act TEXT NOT NULL,           -- start, stop, resume
+  job INTEGER NOT NULL,        -- stop, resume: which; start: that it replaces, 0: none
+  settings TEXT NOT NULL,      -- start: the job's options, as a file of --config
+  agreed INTEGER NOT NULL CHECK (agreed IN (0, 1)),  -- to what it adds to earlier jobs
+  asked INTEGER NOT NULL
+) STRICT;
+CREATE TABLE job_answers (  -- what became of them
+  request INTEGER PRIMARY KEY REFERENCES job_requests (number),
+  outcome TEXT NOT NULL,  -- begun, done, refused, withdrawn
+  job INTEGER NOT NULL,   -- begun: which; 0: none
+  reason TEXT NOT NULL,
+  answered INTEGER NOT NULL
+) STRICT;
 CREATE TABLE life_epsilons (
   number INTEGER PRIMARY KEY,    -- from 1; the last one holds
   former_epsilon REAL NOT NULL,  -- of the one before; 0: there was none

@@ -29,6 +29,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,11 @@ enum class StoreMode {
   kCreate,    // a new store is created if none exists
   // The store must exist, and it is only read: a file that nobody may write will do.
   kRead,
+};
+
+// BeginJob() of a new job: devices have changed since they were loaded. Nothing was begun.
+struct FleetChanged : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
 class Store : public JobLog {
@@ -104,6 +110,12 @@ class Store : public JobLog {
   virtual void SetPaused(bool paused) = 0;
   virtual bool IsPaused() = 0;
 
+  // Records what somebody asks of the jobs, and what became of it, once. The server that runs them
+  // looks at it. Ask() returns the request's number. HaltJob() with an end answers each kStop of its
+  // job.
+  virtual int64_t Ask(const JobAsk& ask) = 0;
+  virtual void AnswerRequest(int64_t number, const JobAnswer& answer) = 0;
+
   // Sets the limit on each device's turns in all jobs. Throws std::invalid_argument if the epsilon
   // is not above the one before; that one's delta stays. store/life.h says what else must hold.
   virtual void RaiseLifeEpsilon(double epsilon, double delta) = 0;
@@ -157,6 +169,11 @@ class Store : public JobLog {
   // Lets the next BeginJob() begin a new job instead of resuming the last one. Nothing is written
   // before that call.
   virtual void AllowNewJob() = 0;
+
+  // The next BeginJob() answers this request with the job that it begins or resumes, in the same
+  // commit. The second one records the request then, too.
+  virtual void AnswerWithNextJob(int64_t request) = 0;
+  virtual void AnswerWithNextJob(const JobAsk& ask) = 0;
 
   // What its operator should know, and has not been told by an earlier call; empty: nothing. Cheap.
   virtual std::string TakeWarning() { return ""; }

@@ -77,7 +77,12 @@ void LiveOverview::Begin(const Json& overview, bool seeded) {
   head_ = Inside(head);
   parts_->devices = overview.at("devices");
   past_.clear();
+  rounds_.clear();
+  evaluations_.clear();
+  parts_->job = nullptr;
+  has_begun_ = true;
   const Json& jobs = overview.at("jobs");
+  if (jobs.empty()) return;
   for (size_t i = 0; i + 1 < jobs.size(); ++i) past_.push_back(ForgivingJsonText(jobs[i]));
   Json& job = parts_->job;
   job = jobs.back();
@@ -87,14 +92,16 @@ void LiveOverview::Begin(const Json& overview, bool seeded) {
   job.erase("rounds");
   job.erase("evaluations");
   if (job["turns"].is_object()) job["turns"].erase("devices");
-  job["state"] = "running";
-  job["ended"] = nullptr;
-  job["reason"] = "";
-  job["seeded"] = seeded;
+  if (job["ended"].is_null()) {
+    job["state"] = "running";
+    job["reason"] = "";
+  }
+  job["seeded"] = job["seeded"].get<bool>() || seeded;
   job["attempt"] = nullptr;
   job["spectrum"] = nullptr;
-  has_begun_ = true;
 }
+
+std::string LiveOverview::OnJobs() { return Event("jobs", Json::object()); }
 
 std::string LiveOverview::Text() const {
   const std::string log = ForgivingJsonText(Json(log_));

@@ -12,6 +12,7 @@
 //   evaluation  {"evaluation"}
 //   state       {"state", "ended", "reason", "rounds_planned", "epsilon_budget"}
 //   spectrum    {"spectrum": {"round", "frequency", "before", "after", "noise"}}
+//   jobs        {}: another job has begun; viewers take the whole overview again
 //   devices, network   the objects of the overview;  log {"line"};  end {}
 //
 // One thread at a time.
@@ -36,9 +37,11 @@ class LiveOverview {
   LiveOverview();
   ~LiveOverview();
 
-  // The overview of the store when its job has begun: the last job is the one that runs. Until then
-  // there is none, and viewers see the log.
+  // The overview of the store when a job has begun, or when the server has: the last job is the one
+  // that runs, or it is over, or there is none. Until then there is no overview, and viewers see
+  // the log.
   void Begin(const nlohmann::ordered_json& overview, bool seeded);
+  std::string OnJobs();
 
   bool has_begun() const { return has_begun_; }
 

@@ -224,7 +224,7 @@ TEST_F(StoreJobsTest, AnotherJobBeginsOnlyIfItIsAllowed) {
   CreateStore();
   Run(SmallConfig(), 1);
   const std::string message = RefusalOf([&] { Run(QuietConfig(), 1); });
-  EXPECT_TRUE(Says(message, "--new-job")) << message;
+  EXPECT_TRUE(Says(message, "sotto job start")) << message;
   EXPECT_TRUE(Says(message, "cohort")) << message;
   SqliteStore store(path_);
   store.AllowNewJob();

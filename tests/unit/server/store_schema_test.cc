@@ -53,7 +53,7 @@ TEST_F(StoreSchemaTest, TheTablesOfVersionEightAreThese) {
             Status::kOk);
   uint8_t digest[kSha256Size];
   ASSERT_EQ(hash.Finish(digest), Status::kOk);
-  EXPECT_EQ(posix::Hex(digest), "f3aab917278513c4f7d2fb4aa715c591e122ec1f538067e180c2fd9eb4a0ee9e");
+  EXPECT_EQ(posix::Hex(digest), "f45b6bb5f37539f4a41e142b4e7133486642452e6b70fd815187e29e33025ec6");
 }
 
 TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo) {

@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "base/gave_up.h"
+#include "cli/commands.h"
+#include "cli/consent.h"
+#include "cli/rows.h"
+#include "cli/serve_rows.h"
+#include "service/job_control.h"
+#include "service/job_settings.h"
+#include "store/open_store.h"
+#include "views/jobs_output.h"
+#include "views/output_file.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr uint32_t kAnswerMs = 15000;
+
+struct JobOptions {
+  std::string store;
+  std::string json;
+  int64_t number = 0;
+  Consent consent;
+};
+using Row = posix::Field<JobOptions>;
+
+struct StartOptions : ServeRequest {
+  Consent consent;
+};
+
+// The act is a record by now; says what the server made of it.
+void SayAnswer(Store& store, int64_t request, const char* waits) {
+  const std::optional<JobAnswer> answer = WaitForAnswer(store, request, kAnswerMs);
+  if (answer && answer->outcome == JobOutcome::kRefused) {
+    throw std::invalid_argument(fmt::format("request {}: {}", request, answer->reason));
+  }
+  if (!answer) {
+    fmt::print("{}: request {} {}\n", store.name(), request, waits);
+  } else if (answer->outcome == JobOutcome::kBegun) {
+    fmt::print("{}: job {} has begun\n", store.name(), answer->job);
+  } else {
+    fmt::print("{}: {}\n", store.name(), answer->reason);
+  }
+}
+
+void RunStart(const StartOptions& o) {
+  const std::unique_ptr<Store> store = OpenStore(o.store);
+  const JobProposal proposal = ProposeJob(o, *store);
+  for (const std::string& line : proposal.lines) fmt::print("{}\n", line);
+  if (!GoOn(o.consent, "begin this job?")) return;
+  const int64_t request = store->Ask(proposal.ask);
+  const JobList list = ReadJobList(*store);
+  const bool is_soon = proposal.ask.job != 0 || list.jobs.empty() || list.jobs.back().end;
+  if (is_soon) {
+    SayAnswer(*store, request, "waits for a server");
+  } else {
+    fmt::print("{}: request {} waits; `sotto job list` shows it\n", o.store, request);
+  }
+}
+
+void RunStop(const JobOptions& o) {
+  const std::unique_ptr<Store> store = OpenStore(o.store);
+  if (!MayAct(o.consent)) return;
+  if (o.number != 0) {
+    WithdrawRequest(*store, o.number);
+    fmt::print("{}: request {} is withdrawn\n", o.store, o.number);
+    return;
+  }
+  SayAnswer(*store, StopJob(*store), "waits: no server runs, the next one ends the job first");
+}
+
+void SetPaused(const JobOptions& o, bool paused) {
+  const std::unique_ptr<Store> store = OpenStore(o.store);
+  if (!MayAct(o.consent)) return;
+  const bool was = store->IsPaused();
+  store->SetPaused(paused);
+  const char* state = paused ? "paused" : "not paused";
+  fmt::print("{}: {}{}{}\n", o.store, was == paused ? "was already " : "", state,
+             paused && was != paused
+                 ? (store->Server() ? ": the attempt that is open goes on, and no other one opens "
+                                      "until `sotto job resume`"
+                                    : ": no round opens until `sotto job resume`")
+                 : "");
+}
+
+void RunResume(const JobOptions& o) {
+  const std::unique_ptr<Store> store = OpenStore(o.store);
+  const bool was_paused = store->IsPaused();
+  if (was_paused || o.consent.dry_run) {
+    SetPaused(o, false);
+    return;
+  }
+  if (const std::optional<int64_t> request = ReopenJob(*store)) {
+    SayAnswer(*store, *request, "waits for a server");
+  } else {
+    SetPaused(o, false);
+  }
+}
+
+void RunList(const JobOptions& o) {
+  RequireOutput(o.json, o.store);
+  const JobList list = ReadJobList(*OpenStore(o.store, StoreMode::kRead));
+  PrintResults(o.json, DescribeJobs(list), JobsToJson(list), Readers::kOwner);
+}
+
+void RunShow(const JobOptions& o) {
+  const JobList list = ReadJobList(*OpenStore(o.store, StoreMode::kRead));
+  const int64_t last = list.jobs.empty() ? 0 : list.jobs.back().job.number;
+  const std::optional<std::string> text = DescribeJob(list, o.number == 0 ? last : o.number);
+  if (!text) {
+    throw std::invalid_argument(o.number == 0
+                                    ? fmt::format("{}: no job has begun", o.store)
+                                    : fmt::format("{}: there is no job {}", o.store, o.number));
+  }
+  fmt::print("{}", *text);
+}
+
+posix::CommandFor<JobOptions> Command(const char* name, const char* help) {
+  posix::CommandFor<JobOptions> command(name, help);
+  command.Takes({StoreRow<JobOptions>()});
+  return command;
+}
+
+posix::Command StartCommand() {
+  posix::CommandFor<StartOptions> command(
+      "start", "queue a job for the server: it begins when no other one runs");
+  command.Takes({posix::Field<StartOptions>("store", &StartOptions::store, kServersStore)
+                     .Argument("STORE")
+                     .Required()});
+  command.TakesFor(&StartOptions::consent, ConsentRows());
+  const auto job = [](auto& request) -> ServeRequest& { return request; };
+  command.TakesFor(job, JobsServeFields());
+  command.Takes(ServedJobFields());
+  return command.Footer(JobFooter()).Runs(RunStart);
+}
+
+}  // namespace
+
+posix::Command JobCommand() {
+  return posix::CommandOf(
+      "job", "begin, stop, pause and list a store's jobs while its server runs",
+      {StartCommand(),
+       Command("stop", "end the store's job; what it has spent stays charged")
+           .Takes({Row("request", &JobOptions::number,
+                       "withdraw this request of `sotto job list` instead, and stop no job")
+                       .Within({1, 1e15})})
+           .TakesFor(&JobOptions::consent, ConsentRows())
+           .Runs(RunStop),
+       Command("pause", "let the store's job open no further round; the server runs on")
+           .TakesFor(&JobOptions::consent, ConsentRows())
+           .Runs([](const JobOptions& o) { SetPaused(o, true); }),
+       Command("resume",
+               "end a pause; or let a job that gave up, or has devices or budget again, go on")
+           .TakesFor(&JobOptions::consent, ConsentRows())
+           .Runs(RunResume),
+       Command("list", "the store's jobs and what waits; the operator's")
+           .Takes({JsonRow<JobOptions>("the same")})
+           .Runs(RunList),
+       Command("show", "one job with its options; the operator's")
+           .Takes({Row("", &JobOptions::number, "which job; without it the last one")
+                       .Argument("N")
+                       .Within({1, 1e15})})
+           .Runs(RunShow)});
+}
+
+}  // namespace sotto::server

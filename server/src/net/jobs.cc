@@ -1,0 +1,72 @@
+// A server's jobs, one after the other: see loop.h. Part of sotto::server/net.
+#include <algorithm>
+#include <utility>
+
+#include "net/loop.h"
+
+namespace sotto::server {
+
+// All devices that are connected can take part in its first round.
+void Server::Loop::Serve(Job& job) {
+  job_ = &job;
+  finished_ = opened_ = false;
+  lacking_reported_ = 0;
+  to_be_told_.clear();
+  source_->OnBegin();
+  BeginSchedule();
+  job_->Suspend();
+  OpenRound();
+}
+
+// A job that is over goes when nothing refers to it: no step, no answer in the pool or on its way,
+// no work that its end began.
+void Server::Loop::LeaveJobIfUnused() {
+  const auto is_idle = [](const Decoder& decoder) { return decoder.clients.empty(); };
+  const bool is_used = in_step_ || !IsPoolIdle() || !told_.empty() || !undecoded_.empty() ||
+                       !std::all_of(decoders_.begin(), decoders_.end(), is_idle);
+  if (job_ == nullptr || !finished_ || stopping_ || is_used) return;
+  job_ = nullptr;
+  source_->Leave();
+}
+
+// Its operator ends the job. What was closed is published first, and an open attempt is given up.
+void Server::Loop::EndJobIfAsked() {
+  if (!ending_ || job_ == nullptr || finished_ || stopping_) return;
+  if (in_step_ || awaits_publication_) return;
+  waits_ = awaits_look_ = false;
+  uv_timer_stop(&round_timer_);
+  job_->Suspend();
+  TakeStep([this, end = *std::exchange(ending_, std::nullopt)] { job_->End(end.kind, end.reason); },
+           &Loop::OnRoundOpened);
+}
+
+void Server::Loop::Finish() {
+  finished_ = true;
+  ending_.reset();
+  job_->Proceed();
+  Tell(ServerPhase::Kind::kFinished, job_->finish_reason());
+  if (!source_->stays()) {
+    BeginFarewell();
+    return;
+  }
+  AskForHeld();
+  events_.info(job_->finish_reason());
+  source_->OnEnd();
+}
+
+void Server::Loop::BeginFarewell() {
+  if (job_->gave_up()) {
+    events_.info(job_->finish_reason() + "; a later start goes on here");
+    if (IsPoolIdle()) StopLoop();
+    return;
+  }
+  // A server that started on a finished job does not know which devices to tell: it waits for all.
+  for (uint32_t device = 0; !opened_ && device < devices_->size(); ++device) {
+    if (devices_->IsEligible(device)) to_be_told_.insert(device);
+  }
+  farewell_deadline_ms_ = now() + options_.farewell_ms;
+  AskForHeld();
+  events_.info(job_->finish_reason());
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,38 @@
+// What `sotto job` does to a store, whether or not a server runs on it. Part of
+// sotto::server/service.
+//
+// All functions throw std::invalid_argument, with what to do, for what cannot be done.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/serve_request.h"
+#include "store/store.h"
+
+namespace sotto::server {
+
+// A job as `sotto job start` would queue it, and what the person must see first.
+struct JobProposal {
+  JobAsk ask;
+  std::vector<std::string> lines;  // what it costs alone and with earlier jobs, and when it begins
+};
+JobProposal ProposeJob(const ServeRequest& request, Store& store);
+
+// Asks the server to end the last job. Returns the request's number.
+int64_t StopJob(Store& store);
+
+// Withdraws a queued job.
+void WithdrawRequest(Store& store, int64_t request);
+
+// Asks the server to go on with the last job, which is over and may reopen. Absent: nothing stops
+// it. Returns the request's number.
+std::optional<int64_t> ReopenJob(Store& store);
+
+// What became of a request, as soon as a server has answered it; absent: none has within this time,
+// or none runs.
+std::optional<JobAnswer> WaitForAnswer(Store& store, int64_t request, uint32_t wait_ms);
+
+}  // namespace sotto::server

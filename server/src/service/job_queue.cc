@@ -1,0 +1,93 @@
+#include "service/job_queue.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace sotto::server {
+namespace {
+
+template <class Test>
+const JobRequestEntry* FindWaiting(const History& history, JobAct act, Test test) {
+  for (const JobRequestEntry& request : history.requests) {
+    if (!request.answer && request.ask.act == act && test(request)) return &request;
+  }
+  return nullptr;
+}
+
+bool IsBegun(const JobRequestEntry& request) {
+  return request.answer && request.answer->outcome == JobOutcome::kBegun;
+}
+
+}  // namespace
+
+std::optional<std::string> SettingsOf(const History& history, int64_t job) {
+  std::optional<std::string> settings;
+  for (const JobRequestEntry& request : history.requests) {
+    if (IsBegun(request) && request.answer->job == job) settings = request.ask.settings;
+  }
+  return settings;
+}
+
+const JobEntry* JobBegunWith(const History& history, const std::string& settings) {
+  const JobEntry* found = nullptr;
+  for (const JobRequestEntry& request : history.requests) {
+    if (!IsBegun(request) || request.ask.settings != settings) continue;
+    for (const JobEntry& job : history.jobs) {
+      if (job.number == request.answer->job) found = &job;
+    }
+  }
+  return found;
+}
+
+bool MayReopen(Halt end) { return IsRetried(end) || end == Halt::kNoTurns || end == Halt::kBudget; }
+
+const JobEntry* JobToGoOnWith(const History& history) {
+  const JobEntry* last = LastJob(history);
+  if (last == nullptr) return nullptr;
+  const std::optional<HaltEntry> end = EndOf(history, *last);
+  if (!end) return last;
+  return MayReopen(end->kind) && NextStart(history) == nullptr ? last : nullptr;
+}
+
+const JobRequestEntry* NextStart(const History& history) {
+  return FindWaiting(history, JobAct::kStart, [](const JobRequestEntry&) { return true; });
+}
+
+const JobRequestEntry* NextResume(const History& history) {
+  const JobEntry* last = LastJob(history);
+  if (last == nullptr) return nullptr;
+  const std::optional<HaltEntry> end = EndOf(history, *last);
+  if (!end || !MayReopen(end->kind)) return nullptr;
+  return FindWaiting(history, JobAct::kResume,
+                     [&](const JobRequestEntry& each) { return each.ask.job == last->number; });
+}
+
+std::optional<HaltRecord> WhyEnd(const History& history) {
+  const JobEntry* last = LastJob(history);
+  if (last == nullptr || EndOf(history, *last)) return std::nullopt;
+  const auto is_for_it = [&](const JobRequestEntry& each) { return each.ask.job == last->number; };
+  if (FindWaiting(history, JobAct::kStop, is_for_it) != nullptr) {
+    return HaltRecord{Halt::kOperator, "ended by `sotto job stop`"};
+  }
+  if (last->released == 0 && FindWaiting(history, JobAct::kStart, is_for_it) != nullptr) {
+    return HaltRecord{Halt::kReplaced, "replaced by a queued job before its first release"};
+  }
+  return std::nullopt;
+}
+
+std::optional<MootRequest> FindMoot(const History& history) {
+  const JobEntry* last = LastJob(history);
+  for (const JobRequestEntry& request : history.requests) {
+    if (request.answer || request.ask.act == JobAct::kStart) continue;
+    const bool is_last = last != nullptr && last->number == request.ask.job;
+    const std::optional<HaltEntry> end = is_last ? EndOf(history, *last) : std::nullopt;
+    if (is_last && request.ask.act == JobAct::kStop && !end) continue;
+    if (is_last && request.ask.act == JobAct::kResume && end && MayReopen(end->kind)) continue;
+    return MootRequest{request.number, is_last && !end
+                                           ? fmt::format("job {} is under way", request.ask.job)
+                                           : fmt::format("job {} is over", request.ask.job)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace sotto::server
