@@ -116,6 +116,30 @@ TEST(PassesJob, AnAttemptBelowTheQuorumCostsNothingAndIsNotSealed) {
   EXPECT_EQ(small.store.seals[0].devices.size(), 4u) << "who was asked, not who reported";
 }
 
+// Its open attempt is given up: what was not sealed is not read, and what was stays charged.
+TEST(PassesJob, AnEndByTheOperatorReadsNoSumAndKeepsEveryCharge) {
+  PassesJob trusted;
+  ASSERT_TRUE(trusted.job.OpenRound());
+  trusted.Report(trusted.job.cohort()[0]);
+  trusted.job.End(Halt::kOperator, "enough");
+  EXPECT_EQ(trusted.job.phase(), Job::Phase::kFinished);
+  EXPECT_EQ(trusted.job.end(), Halt::kOperator);
+  EXPECT_TRUE(trusted.store.seals.empty()) << "no sum was read";
+  EXPECT_TRUE(trusted.store.releases.empty());
+  ASSERT_FALSE(trusted.store.halts.empty());
+  EXPECT_EQ(trusted.store.halts.back().kind, Halt::kOperator);
+  EXPECT_EQ(AskForWork(trusted.job, 0).kind, Reply::Kind::kDone);
+  JobConfig config = SmallPassesConfig(1, 6);
+  config.quorum = 1;
+  config.plan.private_noise_multiplier = 0.5;
+  PassesJob seen(config);
+  ASSERT_TRUE(seen.job.OpenRound());
+  seen.job.End(Halt::kReplaced, "another job");
+  EXPECT_EQ(seen.store.seals.size(), 1u);
+  EXPECT_EQ(seen.job.turns()->UsedBy(seen.job.cohort()[0]).count, 1) << "the server saw it";
+  EXPECT_EQ(seen.job.attempts(), 1u);
+}
+
 // The server sees an update in every attempt, so there a device has at most K attempts.
 TEST(PassesJob, UnderPrivateNoiseEachAttemptIsATurn) {
   JobConfig config = SmallPassesConfig(1, 6);
