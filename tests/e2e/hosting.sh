@@ -370,7 +370,7 @@ run_block 'sotto model export'
 
 # The present job ends, the next one comes to its end, and the server stays.
 run_block 'sotto job stop'
-wait_for 'ended by `sotto job stop`' "${log}"
+wait_for 'ended by .sotto job stop' "${log}"
 sotto job start "${store}" --sampling full --rounds 1 --noise-multiplier 50 --yes > "${work}/step.txt"
 grep -q 'job 2 has begun' "${work}/step.txt"
 wait_for 'the plan.s one round is released' "${log}"

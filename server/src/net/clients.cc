@@ -235,7 +235,9 @@ void Server::Loop::Respond(Client& client) {
   CloseIfComplete();
   if (client.closing || session.dismissed) return;
   SignAnswer(client);
-  if (session.reply.kind == Reply::Kind::kDone) {
+  const bool stays = session.reply.kind == Reply::Kind::kWait &&
+                     session.reply.state == WaitState::kNoJob;  // and is told so
+  if (session.reply.kind == Reply::Kind::kDone || stays) {
     to_be_told_.erase(session.device);
   } else {
     to_be_told_.insert(session.device);
