@@ -134,11 +134,15 @@ JobChoice GoOnWith(const ServeRequest& o, const History& history, const JobEntry
 
 namespace {
 
-// Whether these options make the last job, perhaps with more rounds or a larger budget.
+// Whether these options make the last job, whatever rounds and budget they ask for: fewer rounds are
+// no other job, and the store refuses them.
 bool MakesLastJob(const ServeRequest& o, uint32_t devices, const History& history, Store& store) {
   const JobEntry& last = *LastJob(history);
   try {
-    const JobConfig config = ServedConfig(ResumingRequest(o, store, last), devices, history, &last);
+    JobConfig config = ServedConfig(ResumingRequest(o, store, last), devices, history, &last);
+    const JobExtension now = PlanNow(history.store, last);
+    config.plan.rounds = std::max(config.plan.rounds, now.rounds);
+    config.epsilon_budget = std::max(config.epsilon_budget, now.epsilon_budget);
     uint8_t digest[kSha256Size] = {};
     posix::Check(ModelDigest(*config.model, digest), "the model's digest");
     return JobToResume(history, {last.job_id, digest, config}, false) != nullptr;
@@ -158,8 +162,9 @@ std::optional<JobChoice> ChooseNamed(const ServeRequest& o, uint32_t devices,
   if (MakesLastJob(o, devices, history, store)) {
     choice.begins = false;
     if (SettingsOf(history, last->number) == choice.ask->settings) choice.ask.reset();
-    const bool has_more = PlanNow(history.store, *last).rounds < o.job.plan.rounds;
-    const bool stays_over = end && !MayReopen(end->kind) && !has_more && !o.once;
+    const bool asks_other =
+        o.Has("rounds") && PlanNow(history.store, *last).rounds != o.job.plan.rounds;
+    const bool stays_over = end && !MayReopen(end->kind) && !asks_other && !o.once;
     return stays_over ? std::nullopt : std::make_optional(choice);
   }
   if (JobBegunWith(history, choice.ask->settings) != nullptr) {
