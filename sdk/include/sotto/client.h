@@ -93,6 +93,9 @@ struct ClientConfig : LocalDevice {
   // one open for three quarters of this time; else the device waits a second, doubling
   // (retry_pace.h).
   uint32_t hold_ms = 0;
+  // True: the device stays when a job is over (kFeatureStays). The server tells it to wait, and it
+  // takes part in the next job. False: the job's end is Progress::kDone.
+  bool stays = false;
   DitherEngine engine;  // encodes the updates; the default is for boards
 
   // kOk or kInvalidArgument.
@@ -254,6 +257,10 @@ class Client {
   // task that costs more privacy than the configuration allows; the round is then given up.
   Status OnReply(const Reply& reply);
 
+  // Of a training under way: the next Step() gives it up before another mini-batch, and its update
+  // is zeros. For a limit of the device's owner on the time of a training.
+  void GiveTrainingUp() { train_until_ms_ = 1; }
+
   // To be called when the link was cut. An interrupted upload resumes at the byte that the server
   // names, an interrupted download at the first byte that is missing.
   void OnLinkLost();
@@ -261,9 +268,9 @@ class Client {
   const Request& request() const { return request_; }
   uint32_t wait_ms() const { return wait_ms_; }
   // True once the server has refused the device's model, version or key, or the device a task with
-  // too little privacy, or one beyond most_private_updates. No later round can go better before
-  // somebody changes the job, the device or its options: a program may end. One that goes on is
-  // told to wait for kRefusedWaitMs each time.
+  // too little privacy, or one beyond most_private_updates; until the next reply. No later round
+  // can go better before somebody changes the job, the device or its options: a program may end.
+  // One that goes on is told to wait for kRefusedWaitMs each time.
   bool is_refused() const { return is_refused_; }
   // Code of the last error that the server answered; kUnknown if there was none.
   ErrorCode error_code() const { return error_code_; }
@@ -341,7 +348,7 @@ class Client {
   size_t chunk_size_ = 0;  // the most bytes of the update in one message of this session
   uint8_t model_digest_[kSha256Size] = {};
   uint32_t downloaded_ = 0;  // bytes of the model
-  // By the port's clock; 0: the round has no report time.
+  // By the port's clock; 0: the round has no such time.
   uint64_t report_at_ms_ = 0;
   uint64_t bytes_at_ms_ = 0;  // of the first bytes of the update
   uint64_t train_until_ms_ = 0;

@@ -79,7 +79,7 @@ void Client::EndRound() {
   state_ = resume_ = State::kHello;
   awaiting_reply_ = false;
   downloaded_ = 0;
-  report_at_ms_ = bytes_at_ms_ = 0;
+  report_at_ms_ = bytes_at_ms_ = train_until_ms_ = 0;
 }
 
 void Client::Wait(uint32_t ms) {
@@ -167,7 +167,7 @@ Status Client::Step(Progress* progress) {
 
 Status Client::StepTrain() {
   bool done = false;
-  const bool is_late = report_at_ms_ != 0 && NowMs() >= train_until_ms_;
+  const bool is_late = train_until_ms_ != 0 && NowMs() >= train_until_ms_;
   const Status status = is_late ? round_.GiveUpTraining(&done) : round_.Step(&done);
   if (status != Status::kOk) return status;
   if (!done) return Status::kOk;
@@ -224,6 +224,7 @@ Status Client::PrepareHello(Request* request) {
   if (!IsOfModel(model, buffers_)) return Status::kInvalidArgument;
   request->abilities = AbilitiesOf(model, buffers_);
   if (config_.CanEvaluate(buffers_.scratch)) request->abilities.features |= kFeatureAccuracy;
+  if (config_.stays) request->abilities.features |= kFeatureStays;
   const bool has_room = request->abilities.largest_batch > 0 && buffers_.chunk.size() >= kMinChunk;
   if (!has_room) return Status::kBufferTooSmall;
   if (Status s = ModelDigest(model, model_digest_); s != Status::kOk) return s;
@@ -270,6 +271,7 @@ Status Client::OnReply(const Reply& reply) {
 }
 
 Status Client::HandleReply(const Reply& reply) {
+  is_refused_ = false;
   if (reply.kind == Reply::Kind::kError) {
     error_code_ = reply.code;
     const bool is_old_key =

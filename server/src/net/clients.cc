@@ -243,6 +243,10 @@ void Server::Loop::Respond(Client& client) {
     to_be_told_.insert(session.device);
   }
   if (session.reply.kind == Reply::Kind::kError) LogRefusal(client);
+  if (session.reply.kind == Reply::Kind::kWait) {
+    if (IsNews(session)) session.reply.wait_ms = 0;  // the next Hello may be held
+    session.told = session.reply.state;
+  }
   session.reply.wait_ms = Jittered(session.reply.wait_ms);
   pace_.OnReply(session.device, session.reply, now());
   session.connection.Respond(session.reply, now());

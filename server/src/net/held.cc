@@ -18,11 +18,18 @@ constexpr uint64_t kAnswerBudgetNs = 5'000'000;  // of one turn
 
 }  // namespace
 
-// Whether there is nothing to tell the device now, and it waits.
+// Whether there is nothing to tell the device now, and it waits. A device that stays is told once,
+// at once, what it waits for, if that is no round of a job; it then asks again.
 bool Server::Loop::MayHold(const Session& session) const {
   const Request& request = session.connection.request();
   return !session.failure && request.kind == Request::Kind::kHello && request.hold_ms > 0 &&
-         session.reply.kind == Reply::Kind::kWait && !stopping_;
+         session.reply.kind == Reply::Kind::kWait && !IsNews(session) && !stopping_;
+}
+
+bool Server::Loop::IsNews(const Session& session) const {
+  const Request& request = session.connection.request();
+  const bool stays = (request.abilities.features & kFeatureStays) != 0;
+  return stays && request.hold_ms > 0 && session.reply.state != session.told;
 }
 
 void Server::Loop::Hold(Client& client) {

@@ -71,10 +71,11 @@ class Server::Loop {
     Connection connection;
     std::vector<uint8_t> write_buffer;
     Reply reply;
-    const uint64_t fleet;  // Loop::fleet_ when its handshake began
-    uint32_t device = 0;   // after the handshake
-    bool proved = false;   // the handshake is complete
-    std::string claimed;   // the device whose name it says
+    WaitState told = WaitState::kRounds;  // what it waits for; unless told, for a round
+    const uint64_t fleet;                 // Loop::fleet_ when its handshake began
+    uint32_t device = 0;                  // after the handshake
+    bool proved = false;                  // the handshake is complete
+    std::string claimed;                  // the device whose name it says
     // Until the name is known, the one of which it said a token; then the one of the handshake. A
     // session that has proved it is still a stranger's.
     std::shared_ptr<const FormerKey> former;
@@ -190,6 +191,7 @@ class Server::Loop {
 
   // held.cc
   bool MayHold(const Session& session) const;
+  bool IsNews(const Session& session) const;
   void Hold(Client& client);
   void AskForHeld();
   bool AnswerTold();

@@ -67,6 +67,27 @@ TEST_F(ClientTest, ARefusedDeviceSaysSoAndDoesNotSpin) {
     EXPECT_EQ(progress, Client::Progress::kSend) << "it asks again";
   }
 }
+TEST_F(ClientTest, ATrainingThatTheOwnerGivesUpIsSentAsZeros) {
+  AdvanceTo(Client::State::kDownload);
+  ASSERT_EQ(device->client().OnReply(small.job.Answer(index, device->client().request())),
+            Status::kOk);
+  ASSERT_EQ(device->client().state(), Client::State::kTrain);
+  device->client().GiveTrainingUp();
+  ASSERT_EQ(device->Run(small.job, index), Status::kOk);
+  EXPECT_EQ(device->client().local_round().failure(), Status::kTooLate);
+  EXPECT_EQ(small.job.CloseRound().reported, 1u);
+}
+
+TEST_F(ClientTest, ADeviceThatStaysSaysSoInItsFeatures) {
+  for (const bool stays : {false, true}) {
+    SmallDevice each(small.registry[index], index, *small.job.config().model);
+    each.config.stays = stays;
+    Client::Progress progress = Client::Progress::kAgain;
+    ASSERT_EQ(each.client().Step(&progress), Status::kOk);
+    EXPECT_EQ((each.client().request().abilities.features & kFeatureStays) != 0, stays);
+  }
+}
+
 // A client on a clock of the test's own, and a server that says what the test wants.
 struct HeldClientTest : ClientTest {
   HeldClientTest() {
