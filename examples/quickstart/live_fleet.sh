@@ -31,7 +31,7 @@ for ((i = 0; i < 300; i++)); do
   sleep 0.1
 done
 for i in 0 1 2 3; do
-  "${bin}/sotto-client" --server "127.0.0.1:$(cat port)" --key "keys/pi-00000${i}.key" \
+  "${bin}/sotto-client" --once --server "127.0.0.1:$(cat port)" --key "keys/pi-00000${i}.key" \
     --samples "$((50 * i)):50" --data "${data}/train-images-idx3-ubyte.gz" \
     --labels "${data}/train-labels-idx1-ubyte.gz" --give-up 60 2> "client${i}.log" &
 done

@@ -58,8 +58,8 @@ Process ArmClient(const Site& site, size_t device, uint16_t port, const std::str
                   const Cpu& cpu, const Arguments& more) {
   return site.Start(
       cpu.emulator,
-      Concatenate({"-L", cpu.libraries, cpu.ClientPath(), "-v", "--server", Address(port), "--key",
-                   site.Path("keys/" + site.key(device).device_id + ".key"), "--data", csv,
+      Concatenate({"-L", cpu.libraries, cpu.ClientPath(), "-v", "--once", "--server", Address(port),
+                   "--key", site.Path("keys/" + site.key(device).device_id + ".key"), "--data", csv,
                    "--samples", fmt::format("{}:{}", Site::kSamples * device, Site::kSamples)},
                   more),
       std::filesystem::path(site.ClientLog(device)).filename());

@@ -274,7 +274,7 @@ fleet_with() {
     started+=("${board}")
   done
   i="${#cores[@]}"
-  "${bin}/sotto-client" --server "127.0.0.1:${port}" --key "keys/sim-00000${i}.key" "${seed[@]}" \
+  "${bin}/sotto-client" --once --server "127.0.0.1:${port}" --key "keys/sim-00000${i}.key" "${seed[@]}" \
     --model "$3" --samples "$((50 * i)):50" --data "${data}/train-images-idx3-ubyte.gz" \
     --labels "${data}/train-labels-idx1-ubyte.gz" > client.log 2>&1 &
   started+=($!)

@@ -130,7 +130,7 @@ units="${work}/root/usr/local/lib/systemd/system"
 start="$(sed -n 's/^ExecStart=//p' "${units}/sotto-client@.service" | sed 's/%i/kitchen/' | relocate)"
 read -ra words <<< "${start}"
 echo "+ ${start}"
-"${words[@]}" --give-up 60 2> "${work}/client.txt"
+"${words[@]}" --once --give-up 60 2> "${work}/client.txt"
 [[ -s "${state}/kitchen.mark" ]]
 # The events, in the order and the words of the README's session.
 without_numbers() { sed -E 's/^[0-9-]+ [0-9:]+Z //; s/[0-9]+\.[0-9.]+(:[0-9]+)?/N/g; s/[0-9]+ bytes/N bytes/; s/bytes: [0-9]+/bytes: N/; s/[0-9]+ (samples|steps)/N \1/g'; }

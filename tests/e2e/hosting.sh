@@ -157,7 +157,7 @@ trap 'echo "FAILED: line ${LINENO} of hosting.sh"' ERR
 } > "${work}/device/images"
 printf '\0\0\10\1\0\0\0\10\0\1\2\3\4\5\6\7' > "${work}/device/labels"
 start_device() { # start_device NUMBER KIT
-  "${bin}/sotto-client" --kit "$2" --server "127.0.0.1:${devices_port}" --give-up 60 --verbose \
+  "${bin}/sotto-client" --once --kit "$2" --server "127.0.0.1:${devices_port}" --give-up 60 --verbose \
     > "${work}/device/$1.txt" 2>&1 &
   echo $! > "${work}/device/$1.pid"
 }

@@ -62,9 +62,9 @@ END
 
 serve mixed 3 --rounds 3 --require-salt
 options=(--server "127.0.0.1:${port}" --data images --labels labels --give-up 60)
-"${bin}/sotto-client" "${options[@]}" --key mixed/mixed-000000.key --samples 0:20 > 0.txt 2>&1 &
+"${bin}/sotto-client" "${options[@]}" --once --key mixed/mixed-000000.key --samples 0:20 > 0.txt 2>&1 &
 first=$!
-"${bin}/sotto-client" "${options[@]}" --key mixed/mixed-000001.key --samples 20:20 > 1.txt 2>&1 &
+"${bin}/sotto-client" "${options[@]}" --once --key mixed/mixed-000001.key --samples 20:20 > 1.txt 2>&1 &
 second=$!
 processes+=("${first}" "${second}")
 "${python[@]}" "${client}" "${options[@]}" --key mixed/mixed-000002.key --samples 40:20 \

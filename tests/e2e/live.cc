@@ -260,6 +260,17 @@ std::string Site::ClientLog(size_t device) const {
 
 Process Site::Client(size_t device, uint16_t port, const Arguments& arguments,
                      const Arguments& program) const {
+  Arguments once = arguments;
+  once.emplace_back("--once");
+  return StartClient(device, port, once, program);
+}
+
+Process Site::StayingClient(size_t device, uint16_t port, const Arguments& arguments) const {
+  return StartClient(device, port, arguments, {SOTTO_CLIENT_PROGRAM});
+}
+
+Process Site::StartClient(size_t device, uint16_t port, const Arguments& arguments,
+                          const Arguments& program) const {
   Arguments all = program;
   const bool sets_level =
       std::find(arguments.begin(), arguments.end(), "--log-level") != arguments.end();

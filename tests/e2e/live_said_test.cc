@@ -5,6 +5,7 @@
 #include <csignal>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <limits>
 #include <sstream>
 #include <sys/stat.h>
 
@@ -12,6 +13,10 @@
 
 #include "e2e/fake_server.h"
 #include "e2e/live.h"
+#include "sotto/model/model_difference.h"
+#include "sotto/model/model_file.h"
+#include "sotto/model/model_text.h"
+#include "sotto/models.h"
 
 namespace sotto::live {
 namespace {
@@ -293,14 +298,100 @@ TEST(LiveSaidTest, ADeviceOfAnotherModelAndItsServerNameBothModels) {
   const std::string own = "softmax-784-10 (digest 78f83a5a)";
   EXPECT_EQ(Count(ReadFile(site.ClientLog(0)),
                   "this device has model " + own +
-                      ", the job trains lenet; name the job's model with --model lenet "
-                      "(kModelMismatch)"),
+                      ", the job trains lenet; name the job's model with --model lenet, or take "
+                      "it with --accept-model "),
             1u)
       << ReadFile(site.ClientLog(0));
   EXPECT_EQ(Count(ReadFile(server.log), site.key(0).device_id + ": refused, it has " + own +
                                             ", and the job trains lenet (digest "),
             1u)
       << ReadFile(server.log);
+}
+
+// A net for the samples of this test.
+std::string WriteNet(const Site& site) {
+  std::ofstream(site.Path("net.toml")) << "name = \"net\"\ninput = [784]\n[[layer]]\nkind = "
+                                          "\"dense\"\noutputs = 8\n[[layer]]\nkind = \"relu\"\n"
+                                          "[[layer]]\nkind = \"dense\"\noutputs = 10\n";
+  return site.Path("net.toml");
+}
+
+// One device has no model, the other one another model. Both are still there after the job.
+TEST(LiveSaidTest, DevicesTakeTheJobsModelIfTheirOwnersAllowItAndStayWhenTheJobIsOver) {
+  Site site(2);
+  const std::string net = WriteNet(site);
+  Server server = site.Serve({"--cohort", "2", "--rounds", "2", "--noise-multiplier", "50",
+                              "--delta", "0.1", "--local-epochs", "500", "--model", net});
+  const std::string digest = posix::ModelDigestHex(*posix::ReadModelFile(net));
+  std::vector<Process> clients;
+  clients.push_back(
+      site.StayingClient(0, server.port,
+                         {"--accept-model", "any", "--round-seconds", "0.001", "--json",
+                          site.Path("results.json"), "--model-out", site.Path("model.f32")}));
+  clients.push_back(
+      site.StayingClient(1, server.port, {"--model", "lenet", "--accept-model", "00," + digest}));
+  EXPECT_EQ(clients[1].Wait(), 2) << "digests have 64 digits";
+  clients[1] = site.StayingClient(1, server.port, {"--model", "lenet", "--accept-model", digest});
+  EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  EXPECT_EQ(server.releases(), 2u);
+  EXPECT_EQ(Count(ReadFile(server.log), "start it with that model"), 0u) << ReadFile(server.log);
+  for (size_t i = 0; i < 2; ++i) {
+    const std::string log = site.ClientLog(i);
+    EXPECT_TRUE(Eventually([&] { return Count(ReadFile(log), "waiting for the next job") == 1; }));
+    clients[i].Signal(SIGTERM);
+    EXPECT_EQ(clients[i].Wait(), 143);
+    EXPECT_EQ(Count(ReadFile(log), "takes the job's model net (digest " + digest.substr(0, 8)), 1u)
+        << ReadFile(log);
+    EXPECT_EQ(Count(ReadFile(log), "sent its update"), 2u) << ReadFile(log);
+  }
+  EXPECT_EQ(Results(site)["model_digest"], digest);
+  EXPECT_EQ(ReadFile(site.Path("model.f32")).size(), 4u * (785 * 8 + 9 * 10));
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), "not finished after --round-seconds 0.001"), 1u);
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(1)), "--round-seconds"), 0u);
+}
+
+TEST(LiveSaidTest, ADeviceOfAnotherModelWaitsAndBothEndsSayWhatDiffers) {
+  Site site(2);
+  const std::string net = WriteNet(site);
+  const Server server = site.Serve({"--cohort", "2", "--rounds", "1", "--noise-multiplier", "50",
+                                    "--delta", "0.1", "--model", net});
+  const std::string difference =
+      posix::DifferenceOf(*FindModel("softmax-784-10"), *posix::ReadModelFile(net));
+  Process staying = site.StayingClient(0, server.port);
+  EXPECT_TRUE(Eventually([&] { return Count(ReadFile(server.log), difference) == 1; }))
+      << difference << ReadFile(server.log);
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), "takes no part in the job"), 1u);
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), difference), 1u) << ReadFile(site.ClientLog(0));
+  EXPECT_EQ(staying.Wait(0), -1) << "it waits for another job";
+  EXPECT_EQ(site.Client(1, server.port, {"--accept-model", std::string(64, '0')}).Wait(), 3);
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(1)), "--accept-model does not list"), 1u);
+  EXPECT_TRUE(Eventually([&] {
+    return Count(ReadFile(server.log), "its owner does not accept this model") == 1;
+  })) << ReadFile(server.log);
+  staying.Signal(SIGTERM);
+  EXPECT_EQ(staying.Wait(), 143);
+}
+
+TEST(LiveSaidTest, AHostileDescriptionOfAModelIsRefused) {
+  const Site site(1);
+  for (const auto& [size, reason] :
+       {std::pair(1000u, "description of its model is wrong"),
+        std::pair(std::numeric_limits<uint32_t>::max(), "see --model-memory")}) {
+    FakeServer server(Host(), [&site, size = size](int socket) {
+      AnswerInTls(socket, site.key(0), [size](const Request& request, Reply* reply) {
+        static constexpr uint8_t kBytes[100] = {'s', 'o', 't', 't', 'o'};
+        const bool asks = request.kind == Request::Kind::kGetDescription;
+        reply->kind = asks ? Reply::Kind::kDescriptionChunk : Reply::Kind::kError;
+        reply->code = ErrorCode::kModelMismatch;
+        reply->final = true;
+        reply->size = size;
+        if (asks) reply->bytes = kBytes;
+        return true;
+      });
+    });
+    EXPECT_EQ(site.Client(0, server.port(), {"--accept-model", "any"}).Wait(), 3);
+    EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), reason), 1u) << ReadFile(site.ClientLog(0));
+  }
 }
 
 // The server of this test has the device's key, and writes what it likes into a name.

@@ -158,6 +158,9 @@ TEST(StrictOptions, TheClientRefusesBeforeItReadsAnyFile) {
        {"HOST:1:2", "host", "host:0", "host:-1", "host:0x10", ":7177", "host:65536", "::1:7177"}) {
     ExpectRefused(Client(fmt::format("--server {}", address)), "--server");
   }
+  for (const char* models : {"all", "12ab", "any,any"}) {
+    ExpectRefused(Client(fmt::format("--accept-model {}", models)), "--accept-model");
+  }
   for (const char* time : {"nan", "inf", "-1", "-inf"}) {
     ExpectRefused(Client(fmt::format("--give-up {}", time)), "--give-up");
     ExpectRefused(Client(fmt::format("--min-private-noise {}", time)), "--min-private-noise");

@@ -7,40 +7,30 @@
 
 #include "mark.h"
 #include "sotto/model/model_text.h"
-#include "sotto/models.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/port.h"
 #include "sotto/posix/signals.h"
+#include "sotto/wire.h"
 
 namespace sotto::posix {
 namespace {
 
-constexpr uint32_t kMaxBatchSize = 1024;
 constexpr uint64_t kSoonMs = 1000;  // an answer that comes later is waited for
 constexpr uint64_t kAnyTimeMs = 1'000'000;
+constexpr uint32_t kNextJobMs = 15'000;
 
-// A device that gives a lost server up does not wait longer than that for an answer.
-uint32_t HoldMs(const ClientOptions& options) {
-  const double hold_s =
-      options.give_up_s > 0 ? std::min(options.hold_s, options.give_up_s / 2) : options.hold_s;
-  return static_cast<uint32_t>(hold_s * 1000);
+// What a server that does not know devices that stay means by Done, for such a device.
+Reply NextJob() {
+  Reply wait;
+  wait.kind = Reply::Kind::kWait;
+  wait.state = WaitState::kNoJob;
+  wait.wait_ms = kNextJobMs;
+  return wait;
 }
 
-// What to do about another model.
-std::string ModelRemedy(const std::string& name, const ModelInfo& own) {
-  if (name.empty()) return "another one; name the job's model with --model";
-  if (name == own.name) {
-    return fmt::format("another model of the name {}; name the job's file with --model", name);
-  }
-  if (FindModel(name.c_str()) == nullptr) {
-    return fmt::format("{}; name the file of that model with --model", name);
-  }
-  return fmt::format("{0}; name the job's model with --model {0}", name);
-}
-
-std::string WhyMismatch(ByteSpan name, const ModelInfo& own) {
-  return fmt::format("this device has model {}, the job trains {}", DescribeModel(own),
-                     ModelRemedy({name.begin(), name.end()}, own));
+// No later job is for this key.
+bool IsOfOldKey(ErrorCode code) {
+  return code == ErrorCode::kKeyRotated || code == ErrorCode::kKeyRevoked;
 }
 
 bool IsInRound(Client::State state) {
@@ -49,49 +39,24 @@ bool IsInRound(Client::State state) {
 
 }  // namespace
 
-Device::Device(const ClientOptions& options, const ModelInfo& model, const DeviceKey& key,
-               Share share, Reporter& reporter)
+Device::Device(const ClientOptions& options, const SharedModel& model, const DeviceKey& key,
+               Reporter& reporter)
     : options_(options),
-      model_(model),
       key_(key),
-      share_(std::move(share)),
-      samples_(*share_.data, share_.view(), options.held_out),
-      held_out_(MakeHeldOut(samples_.held_out_source())),
-      memory_(model, kMaxBatchSize, MaxChunkBytes(kMaxFrame), true, true,
-              2 * model.parameters + kMaxPadding),  // nearly any update, and every fixed-length one
       records_(StatePath(options)),
-      entropy_(options.seed ? std::optional<SeededEntropy>(key.secret) : std::nullopt),
-      client_(MakeConfig(model), memory_.buffers()),
+      trainee_(std::make_unique<Trainee>(options, model, key_, Ledger())),
       connection_(ParseServerAddress(options.server), key_, kMaxFrame),
       reporter_(reporter),
       tries_(options, reporter) {
-  if (entropy_) entropy_->Attach(&client_.task());
+  reporter_.Data(DescribeData(trainee_->share()));
   RequireLedger();
   const std::vector<uint8_t> receipt = PrepareMark(MarkPath(options));
-  client_.RestoreReceipt({receipt.data(), receipt.size()});
+  client().RestoreReceipt({receipt.data(), receipt.size()});
 }
 
-ClientConfig Device::MakeConfig(const ModelInfo& model) {
-  ClientConfig config;
-  config.model = &model;
-  config.device_id = {reinterpret_cast<const uint8_t*>(key_.device_id.data()),
-                      key_.device_id.size()};
-  config.secret = key_.secret;
-  config.samples = samples_.source();
-  config.held_out = &held_out_;
-  config.port = SystemPort();
-  if (entropy_) {
-    config.port.entropy = SeededEntropy::Fill;
-    config.port.context = &*entropy_;
-  }
-  config.allow_training_without_privacy = options_.allow_no_privacy;
-  config.min_private_noise_q20 = PrivateNoiseLimitQ20(options_.min_private_noise);
+UpdateLedger Device::Ledger() {
   records_.SetPath(StoreSlot::kClient, LedgerPath(options_));
-  config.ledger = LedgerIn(records_.store());
-  config.most_private_updates = options_.max_private_updates;
-  config.max_frame = kMaxFrame;
-  config.hold_ms = HoldMs(options_);
-  return config;
+  return LedgerIn(records_.store());
 }
 
 // Throws if the ledger cannot be read: the device must not count from zero.
@@ -115,7 +80,7 @@ std::optional<PrivateSpending> Device::private_spending() {
 }
 
 Ending Device::Run() {
-  reporter_.Started(model_, samples_.source().count);
+  reporter_.Started(model(), trainee_->samples());
   const Ending ending = RunUntilEnd();
   connection_.Close();
   return ending;
@@ -129,26 +94,27 @@ Ending Device::RunUntilEnd() {
 }
 
 Span<const float> Device::downloaded_model() const {
-  return has_model_ ? memory_.base() : Span<const float>();
+  return has_model_ ? trainee_->base() : Span<const float>();
 }
 
 // One step of the client, and the pause or the message that it asks for.
 std::optional<Ending> Device::Step() {
-  const bool is_training = client_.state() == Client::State::kTrain;
+  const bool is_training = client().state() == Client::State::kTrain;
+  if (is_training) LimitTraining();
   Client::Progress progress = Client::Progress::kAgain;
-  if (const Status status = client_.Step(&progress); status != Status::kOk) {
-    if (client_.is_refused()) return RefusedTask(client_.task());
+  if (const Status status = client().Step(&progress); status != Status::kOk) {
+    if (client().is_refused()) return RefuseTask(client().task());
     GiveRoundUp(status);
     return std::nullopt;
   }
-  if (is_training && client_.state() == Client::State::kUploadBegin) {
-    reporter_.Trained(client_.local_round(), samples_.source().count);
+  if (is_training && client().state() == Client::State::kUploadBegin) {
+    reporter_.Trained(client().local_round(), trainee_->samples(), why_late_);
   }
   switch (progress) {
     case Client::Progress::kDone:
       return Ending{};
     case Client::Progress::kWait:
-      SleepUnlessStopped(client_.wait_ms());
+      SleepUnlessStopped(client().wait_ms());
       return std::nullopt;
     case Client::Progress::kSend:
       return Talk();
@@ -156,6 +122,14 @@ std::optional<Ending> Device::Step() {
       break;
   }
   return std::nullopt;
+}
+
+// Between two mini-batches.
+void Device::LimitTraining() {
+  const auto taken_ms = static_cast<double>(NowMs() - training_since_ms_);
+  if (options_.round_s <= 0 || taken_ms < options_.round_s * 1000 || !why_late_.empty()) return;
+  client().GiveTrainingUp();
+  why_late_ = fmt::format("it was not finished after --round-seconds {}", options_.round_s);
 }
 
 // After a failure of this device itself.
@@ -181,36 +155,92 @@ std::string Device::WhyRefused(const TrainTask& task) const {
   }
   return fmt::format(
       "this device has sent {} updates with private noise, and --max-private-updates is {}",
-      client_.private_updates(), options_.max_private_updates);
+      client().private_updates(), options_.max_private_updates);
 }
 
-Ending Device::RefusedTask(const TrainTask& task) const {
-  return {Outcome::kRefused, WhyRefused(task), StatusName(Status::kPeerRefused)};
+// Whether no later job can be for this device.
+bool Device::IsUsedUp(const TrainTask& task) const {
+  const uint32_t limit = options_.max_private_updates;
+  return limit > 0 && client().private_updates() >= limit &&
+         task.HasPrivateNoise(PrivateNoiseLimitQ20(options_.min_private_noise));
 }
 
-// A final reply that ends the device's part in the job.
-Ending Device::EndingOf(const Reply& reply) const {
-  if (reply.kind == Reply::Kind::kTrain) return RefusedTask(reply.task);
-  const std::string reason = reply.code == ErrorCode::kModelMismatch
-                                 ? WhyMismatch(reply.bytes, model_)
-                                 : Reason(reply.code);
-  return {Outcome::kRefused, reason, ErrorCodeName(reply.code)};
+// A task that the device does not take. It may not be its last.
+std::optional<Ending> Device::RefuseTask(const TrainTask& task) {
+  const Failure failure = {WhyRefused(task), StatusName(Status::kPeerRefused)};
+  if (IsUsedUp(task)) return Ending{Outcome::kRefused, failure.reason, failure.code};
+  return StayOut(failure);
+}
+
+// The client asks again in a minute.
+std::optional<Ending> Device::StayOut(const Failure& failure) {
+  if (options_.once) return Ending{Outcome::kRefused, failure.reason, failure.code};
+  reporter_.StaysOut(failure);
+  return std::nullopt;
+}
+
+// The device reads its samples for the model and goes on with it. Absent: it does; else why it
+// cannot, for its owner alone.
+std::optional<std::string> Device::Take(SharedModel model) {
+  std::unique_ptr<Trainee> next;
+  try {
+    next = std::make_unique<Trainee>(options_, std::move(model), key_, Ledger());
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  } catch (const FileError& error) {
+    return error.what();
+  }
+  next->client().RestoreReceipt(client().receipt());
+  trainee_ = std::move(next);
+  has_model_ = false;
+  differs_.clear();
+  reporter_.TookModel(*trainee_->model(), trainee_->samples());
+  reporter_.Data(DescribeData(trainee_->share()));
+  return std::nullopt;
+}
+
+// The job trains another model, which the server calls `name`.
+std::optional<Ending> Device::OnOtherModel(const std::string& name) {
+  Download download(MostDescriptionBytes(options_));
+  Reply reply;
+  while (!download.is_whole()) {
+    if (!Ask(download.NextRequest(), &reply)) return std::nullopt;  // it meets the job again
+    if (!download.Take(reply)) break;
+  }
+  JobModel job;
+  if (download.is_whole()) {
+    job = Judge(options_, model(), name, download.bytes());
+  } else {
+    job.reason = fmt::format("{}; {}", WhyMismatch(name, model()), download.why());
+  }
+  if (job.model != nullptr) {
+    const std::string described = DescribeModel(*job.model);
+    const std::optional<std::string> why = Take(std::move(job.model));
+    if (!why) return std::nullopt;
+    job.reason = fmt::format("its samples do not suit the job's model {}: {}", described, *why);
+  }
+  if (std::exchange(differs_, job.differs) != differs_ && !differs_.empty()) {
+    (void)Ask(client().request(), &reply);  // so the server's operator knows it at once
+  }
+  return StayOut({job.reason, ErrorCodeName(ErrorCode::kModelMismatch)});
 }
 
 // Exchanges the client's request for a reply.
 std::optional<Ending> Device::Talk() {
   Reply reply;
-  const Status status = Exchange(&reply);
-  if (status != Status::kOk) {
-    if (StopSignal() == 0) LoseLink(status);
-    return std::nullopt;
-  }
-  OnContact();
-  return TakeReply(reply);
+  return Ask(client().request(), &reply) ? TakeReply(reply) : std::nullopt;
 }
 
-Status Device::Exchange(Reply* reply) {
-  return connection_.is_open() || Open() ? AwaitReply(reply) : Status::kLinkLost;
+// False: there was no answer, and the link is lost.
+bool Device::Ask(const Request& request, Reply* reply) {
+  const bool is_open = connection_.is_open() || Open();
+  const Status status = is_open ? AwaitReply(WithDifference(request), reply) : Status::kLinkLost;
+  if (status != Status::kOk) {
+    if (StopSignal() == 0) LoseLink(status);
+    return false;
+  }
+  OnContact();
+  return true;
 }
 
 bool Device::Open() {
@@ -218,15 +248,30 @@ bool Device::Open() {
   return connection_.Open();
 }
 
+// A Hello says what the device's own client does not know: that it has no model, or how its model
+// differs from the job's, as far as the smallest frame has room for it.
+Request Device::WithDifference(Request hello) const {
+  if (hello.kind != Request::Kind::kHello) return hello;
+  static constexpr uint8_t kNoDigest[kSha256Size] = {};
+  if (model() == nullptr) hello.model_digest = kNoDigest;
+  hello.differs = {reinterpret_cast<const uint8_t*>(differs_.data()), differs_.size()};
+  uint8_t frame[kFrameHeaderSize + kMinMaxFrame];
+  size_t size = 0;
+  while (!hello.differs.empty() &&
+         EncodeRequest(hello, kMinMaxFrame, frame, &size) != Status::kOk) {
+    hello.differs = hello.differs.first(hello.differs.size() - 1);
+  }
+  return hello;
+}
+
 // A server that holds its answer to a Hello has no work for now.
-Status Device::AwaitReply(Reply* reply) {
-  const Request& request = client_.request();
+Status Device::AwaitReply(const Request& request, Reply* reply) {
   for (uint64_t patience_ms = kSoonMs;;) {
     const Status status = connection_.Exchange(request, reply, patience_ms);
     if (status != Status::kWouldBlock || StopSignal() != 0) return status;
     if (!connection_.is_authenticated()) continue;
     ReportLink();
-    if (request.kind == Request::Kind::kHello) reporter_.Waiting();
+    if (request.kind == Request::Kind::kHello) reporter_.StillWaiting();
     patience_ms = kAnyTimeMs;
   }
 }
@@ -246,19 +291,30 @@ void Device::OnContact() {
 void Device::LoseLink(Status status) {
   const Failure failure = WhyLost(connection_, key_.device_id, status);
   connection_.Close();
-  client_.OnLinkLost();
+  client().OnLinkLost();
   tries_.PauseAfter(failure);
 }
 
 std::optional<Ending> Device::TakeReply(const Reply& reply) {
-  const Client::State before = client_.state();
-  const Status status = client_.OnReply(reply);
-  if (status == Status::kOk) {
-    FollowReply(before, reply);
+  const Client::State before = client().state();
+  if (model() == nullptr && reply.kind == Reply::Kind::kTrain) {
+    LoseLink(Status::kMalformed);  // it has said that it has no model
     return std::nullopt;
   }
-  if (client_.is_refused()) return EndingOf(reply);
-  const Failure failure = FailureOf(reply, status);
+  const Reply taken = reply.kind == Reply::Kind::kDone && !options_.once ? NextJob() : reply;
+  const Status status = client().OnReply(taken);
+  if (status == Status::kOk) {
+    FollowReply(before, taken);
+    return std::nullopt;
+  }
+  if (client().is_refused()) {
+    if (taken.kind == Reply::Kind::kTrain) return RefuseTask(taken.task);
+    const Failure failure = FailureOf(taken.code);
+    if (IsOfOldKey(taken.code)) return Ending{Outcome::kRefused, failure.reason, failure.code};
+    if (taken.code != ErrorCode::kModelMismatch) return StayOut(failure);
+    return OnOtherModel({taken.bytes.begin(), taken.bytes.end()});
+  }
+  const Failure failure = FailureOf(taken, status);
   if (!IsInRound(before)) {
     tries_.PauseAfter(failure);
     return std::nullopt;
@@ -271,28 +327,31 @@ std::optional<Ending> Device::TakeReply(const Reply& reply) {
 // After a reply that the client has taken.
 void Device::FollowReply(Client::State before, const Reply& reply) {
   if (reply.kind == Reply::Kind::kError && reply.code == ErrorCode::kOtherMachine) {
-    reporter_.OtherMachine(client_.wait_ms());
+    reporter_.OtherMachine(client().wait_ms());
     connection_.Close();  // as the server does
   } else if (reply.kind == Reply::Kind::kWait) {
-    reporter_.Waiting();
+    differs_.clear();
+    reporter_.Waiting(reply.state);
   } else if (reply.kind == Reply::Kind::kTrain) {
-    if (client_.state() == Client::State::kHello) return;  // a task of which it has sent all
-    reporter_.Drawn(client_.task());
+    if (client().state() == Client::State::kHello) return;  // a task of which it has sent all
+    reporter_.Drawn(client().task());
     ReportIfNothingIsHeldOut();
-  } else if (before == Client::State::kDownload && client_.state() == Client::State::kTrain) {
+  } else if (before == Client::State::kDownload && client().state() == Client::State::kTrain) {
     has_model_ = true;
-    reporter_.Downloaded(4 * model_.parameters);
+    training_since_ms_ = NowMs();
+    why_late_.clear();
+    reporter_.Downloaded(4 * model()->parameters);
     RememberRound();
   } else if (reply.kind == Reply::Kind::kAck) {
     reporter_.Acknowledged(reply.offset);
-    if (reply.complete) reporter_.Sent(client_.local_round());
+    if (reply.complete) reporter_.Sent(client().local_round());
   }
 }
 
 // Writes down the last round that this device trained for, and the receipt that came with it.
 void Device::RememberRound() {
-  const TrainTask& task = client_.task();
-  const std::string mark = MarkBody(task, client_.receipt());
+  const TrainTask& task = client().task();
+  const std::string mark = MarkBody(task, client().receipt());
   if (mark == marked_) return;
   WriteMark(MarkPath(options_), mark);
   marked_ = mark;
@@ -300,12 +359,12 @@ void Device::RememberRound() {
 
 // The server cannot tell: such a device counts as 1/2 in the fleet's accuracy.
 void Device::ReportIfNothingIsHeldOut() {
-  if (client_.task().accuracy_q20 == 0 || held_out_.samples.count != 0) return;
+  if (client().task().accuracy_q20 == 0 || trainee_->held_out() != 0) return;
   reporter_.NothingHeldOut(
       options_.held_out == 0
           ? "--held-out is 0; name a share of them, for example --held-out 0.2"
           : fmt::format("--held-out {} of {} is none; name a larger share, or give it more samples",
-                        options_.held_out, samples_.source().count));
+                        options_.held_out, trainee_->samples()));
 }
 
 }  // namespace sotto::posix

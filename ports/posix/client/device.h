@@ -1,13 +1,19 @@
-// A device of the fleet: its dialogue with the server until the job is done. Part of
-// ports/posix/client.
+// A device of the fleet: its dialogue with the server, job after job. Part of ports/posix/client.
 //
 // The dialogue is that of sotto/client.h. This class adds the connection, the pauses between tries,
-// the mark file, and what a Reporter tells.
+// the mark file, the models of jobs (job_model.h), and what a Reporter tells.
 //
-// What ends a device's part: Done, a job that the owner's options refuse, a model or a protocol
-// that the server refuses; all of these over a link on which the server has proved that it knows
-// the device's secret; and the owner, by --give-up or a stop signal. Nothing that another party can
-// send or suppress ends it: the device tries again, with pauses that double, up to 15 to 45 s.
+// The device stays when a job is over. A job that the owner's options refuse, and a model or a
+// protocol that the server refuses, it tells its owner and asks again each minute: the next job may
+// be its own. With --once these end its part, and so does Done; all of them over a link on which
+// the server has proved that it knows the device's secret. Besides, --max-private-updates and a key
+// that was rotated or revoked end it, and the owner, by --give-up or a stop signal. Nothing that another party can send or suppress
+// ends it: the device tries again, with pauses that double, up to 15 to 45 s.
+//
+// Another model than its own. The device asks for the description of the job's model. If its owner
+// allows that model, the device reads its samples for it and goes on with it, over the same link;
+// else it says in each Hello how the two models differ. Whether its samples suit a model is told to
+// its owner alone.
 //
 // A stop signal (sotto/posix/signals.h) is noticed between two batches of a training, and at once
 // in a pause or in a wait for the server; the look-up of the server's name alone is not cut.
@@ -16,42 +22,46 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "connection.h"
 #include "ending.h"
+#include "job_model.h"
 #include "options.h"
 #include "reporter.h"
-#include "share.h"
 #include "sotto/client.h"
-#include "sotto/data/device_share.h"
-#include "sotto/posix/client_memory.h"
+#include "sotto/model/model_file.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/record_store.h"
-#include "sotto/seeded_entropy.h"
+#include "trainee.h"
 #include "tries.h"
 
 namespace sotto::posix {
 
 class Device {
  public:
-  // Throws std::invalid_argument if --server is not HOST:PORT, and where PrepareMark() does. Throws
-  // a FileError if the ledger of updates is damaged or cannot be read.
+  // Reads the device's samples. Throws std::invalid_argument if --server is not HOST:PORT, and where
+  // LoadShare() and PrepareMark() do. Throws a FileError if the ledger of updates is damaged or
+  // cannot be read.
   //   options   outlive the device
-  //   model     constant; outlives the device
+  //   model     null: the server's job gives the device one
   //   reporter  outlives the device; told of everything but the ending
-  Device(const ClientOptions& options, const ModelInfo& model, const DeviceKey& key, Share share,
+  Device(const ClientOptions& options, const SharedModel& model, const DeviceKey& key,
          Reporter& reporter);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // Takes part in rounds until the job is done or the device can no longer take part, and closes
-  // the connection. Blocks. Call it once. Failures that pass are tried again. Throws
+  // Takes part in rounds until the device's part ends, and closes the connection. Blocks. Call it once. Failures that pass are tried again. Throws
   // std::runtime_error if the machine fails: no entropy, TLS cannot start, the disk is full; and if
   // the client's configuration is invalid. Throws a FileError if the mark file or the ledger can no
   // longer be written.
   Ending Run();
+
+  // The model that the device trains; null: it has none yet.
+  const ModelInfo* model() const { return trainee_->model(); }
 
   // [model.parameters] the newest model that was downloaded whole, as it came; empty: none was.
   Span<const float> downloaded_model() const;
@@ -60,23 +70,30 @@ class Device {
   std::optional<PrivateSpending> private_spending();
 
  private:
-  ClientConfig MakeConfig(const ModelInfo& model);
+  Client& client() { return trainee_->client(); }
+  const Client& client() const { return trainee_->client(); }
+  UpdateLedger Ledger();
   void RequireLedger();
   std::string WhyRefused(const TrainTask& task) const;
-  Ending RefusedTask(const TrainTask& task) const;
-  Ending EndingOf(const Reply& reply) const;
+  bool IsUsedUp(const TrainTask& task) const;
   Ending RunUntilEnd();
 
   // These return how it ended, once it has.
   std::optional<Ending> Step();
   std::optional<Ending> Talk();
   std::optional<Ending> TakeReply(const Reply& reply);
+  std::optional<Ending> RefuseTask(const TrainTask& task);
+  std::optional<Ending> StayOut(const Failure& failure);
+  std::optional<Ending> OnOtherModel(const std::string& name);
 
   void GiveRoundUp(Status status);
   void FollowReply(Client::State before, const Reply& reply);
-  Status Exchange(Reply* reply);
+  std::optional<std::string> Take(SharedModel model);
+  bool Ask(const Request& request, Reply* reply);
+  Request WithDifference(Request hello) const;
+  void LimitTraining();
   bool Open();
-  Status AwaitReply(Reply* reply);
+  Status AwaitReply(const Request& request, Reply* reply);
   void ReportLink();
   void OnContact();
   void LoseLink(Status status);
@@ -84,20 +101,17 @@ class Device {
   void ReportIfNothingIsHeldOut();
 
   const ClientOptions& options_;
-  const ModelInfo& model_;
   DeviceKey key_;
-  Share share_;
-  DeviceShare samples_;  // reads share_
-  HeldOut held_out_;
-  ClientMemory memory_;
   RecordStore records_;
-  std::optional<SeededEntropy> entropy_;  // with --seed
-  Client client_;
+  std::unique_ptr<Trainee> trainee_;
   Connection connection_;
   Reporter& reporter_;
   bool has_model_ = false;
   bool is_new_link_ = false;  // the reporter was not told of the link yet
   std::string marked_;        // what the mark file holds
+  std::string differs_;       // of the job's model; empty: it has none, or nothing is known
+  uint64_t training_since_ms_ = 0;
+  std::string why_late_;  // see Reporter::Trained()
   Tries tries_;
 };
 

@@ -15,7 +15,13 @@ inline constexpr EventKind kStarted = {
     "started", LogLevel::kDebug, "has {samples} samples and model {model}; connects to {server}"};
 inline constexpr EventKind kData = {"data", LogLevel::kInfo, "{text}"};
 inline constexpr EventKind kConnected = {"connected", LogLevel::kInfo, "connected to {server}"};
-inline constexpr EventKind kWaiting = {"waiting", LogLevel::kInfo, "waiting to be drawn"};
+inline constexpr EventKind kWaiting = {"waiting", LogLevel::kInfo, "waiting {what}"};
+inline constexpr EventKind kStaysOut = {
+    "stays-out", LogLevel::kWarning,
+    "takes no part in the job, and waits for another one: {reason} ({code})", true};
+inline constexpr EventKind kTookModel = {
+    "took-model", LogLevel::kInfo,
+    "takes the job's model {model}: {parameters} parameters, {samples} samples"};
 inline constexpr EventKind kDrawn = {"drawn", LogLevel::kInfo,
                                      "drawn for round {round}, attempt {attempt}"};
 inline constexpr EventKind kResumed = {"resumed", LogLevel::kDebug,
@@ -58,10 +64,10 @@ inline constexpr EventKind kNoServer = {"no-server", LogLevel::kError, "{reason}
 inline constexpr EventKind kFailed = {"failed", LogLevel::kError, "{reason}"};
 
 inline constexpr const EventKind* kAll[] = {
-    &kStarted,      &kConnected,      &kWaiting,   &kDrawn,          &kResumed,
-    &kDownloaded,   &kTrained,        &kSent,      &kRoundGivenUp,   &kRetrying,
-    &kOtherMachine, &kTrainingFailed, &kSaturated, &kNothingHeldOut, &kData,
-    &kDone,         &kStopped,        &kRefused,   &kNoServer,       &kFailed};
+    &kStaysOut, &kOtherMachine,   &kTookModel,  &kStarted,        &kConnected, &kWaiting,
+    &kDrawn,    &kResumed,        &kDownloaded, &kTrained,        &kSent,      &kRoundGivenUp,
+    &kRetrying, &kTrainingFailed, &kSaturated,  &kNothingHeldOut, &kData,      &kDone,
+    &kStopped,  &kRefused,        &kNoServer,   &kFailed};
 
 }  // namespace sotto::posix::event
 

@@ -1,12 +1,12 @@
 // sotto-client: a device of the fleet on Linux, for example on a Raspberry Pi. Part of
 // ports/posix/client.
 //
-// Reads its share of a data set and its key file, connects, and takes part in rounds until the
-// job is done. One thread. Exit statuses: 0 the job is done; 1 a failure of the machine, which may
-// pass; 2 an option or a file is wrong; 3 the device's options refuse the job, or the server the
-// device's model or version; 4 no server in time (--give-up); 130 or 143 stopped by SIGINT or
-// SIGTERM, once it has its data: before, these end it at once. Nothing that comes over an
-// unauthenticated link ends it, but for 4.
+// Reads its share of a data set and its key file, connects, and takes part in the server's jobs,
+// with --once in one. One thread. Exit statuses: 0 the job is done (--once); 1 a failure of the
+// machine, which may pass; 2 an option or a file is wrong; 3 the device's options refuse the job, or
+// the server the device's model or version (both with --once), or --max-private-updates is used up, or the key was rotated or revoked;
+// 4 no server in time (--give-up); 130 or 143 stopped by SIGINT or SIGTERM, once it has its data:
+// before, these end it at once. Nothing that comes over an unauthenticated link ends it, but for 4.
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -19,7 +19,6 @@
 #include "outputs.h"
 #include "peer_device.h"
 #include "reporter.h"
-#include "share.h"
 #include "sotto/options/command.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/output_descriptor.h"
@@ -74,9 +73,7 @@ class Program {
   }
 
   int Run() {
-    sotto::posix::Share share = LoadShare(options_, *model_);
-    reporter_.Data(DescribeData(share));
-    AnyDevice device(options_, *model_, key_, std::move(share), reporter_);
+    AnyDevice device(options_, model_, key_, reporter_);
     sotto::posix::CatchStopSignals();
     Ending ending;
     try {
@@ -93,8 +90,8 @@ class Program {
  private:
   void WriteOutputs(const Ending& ending, AnyDevice& device) const {
     WriteModels(options_, device);
-    WriteResults(options_, ResultsText(options_, key_.device_id, *model_, ending, device,
-                                       reporter_.totals()));
+    WriteResults(options_,
+                 ResultsText(options_, key_.device_id, ending, device, reporter_.totals()));
   }
 
   const ClientOptions& options_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ending.h"
+#include "sotto/options/kit_file.h"
 #include "sotto/peer_messages.h"
 #include "sotto/policy/policies.h"
 
@@ -38,6 +39,7 @@ using PeerRow = Field<PeerClientOptions>;
 
 constexpr double kMostDevices = 1e6;
 constexpr double kMostSeconds = 1e9;
+constexpr char kDefaultModel[] = "softmax-784-10";
 
 std::vector<Row> DeviceRows() {
   return {
@@ -52,7 +54,20 @@ std::vector<Row> DeviceRows() {
           "see server/DATA.md")
           .ByDefault("as --kit says"),
       Row("labels", &ClientOptions::labels, "IDX file of the labels, if --data is one of images"),
-      Row("model", &ClientOptions::model, "model by name, or a file: FILE.toml"),
+      Row("model", &ClientOptions::model, "model by name, or a file: FILE.toml")
+          .ByDefault("softmax-784-10; with --accept-model the job's"),
+      Row("accept-model", &ClientOptions::accept_model,
+          "take the model of the server's job if it is another one: `any`, or the digests of "
+          "models, comma-separated (`sotto model show`); without it the device trains --model "
+          "alone")
+          .Checked(CheckAcceptModel),
+      Row("model-memory", &ClientOptions::model_memory_mb,
+          "the most memory for such a model, without the samples, MB")
+          .Within({1, 1e6}),
+      Row("round-seconds", &ClientOptions::round_s,
+          "the most seconds for a training; a longer one ends, and an update of zeros is sent "
+          "instead; 0: no limit")
+          .Within({0, kMostSeconds}),
       Row("mark", &ClientOptions::mark, "file that remembers the last round trained for")
           .ByDefault("KEY.mark, or NAME.mark beside the kit"),
       Row("hold", &ClientOptions::hold_s,
@@ -62,6 +77,9 @@ std::vector<Row> DeviceRows() {
       Row("give-up", &ClientOptions::give_up_s,
           "seconds without a server before giving up; 0: never")
           .Within({0, kMostSeconds}),
+      Row("once", &ClientOptions::once,
+          "end with the job, or when this device cannot take part in it; without it the device "
+          "waits for the next job"),
   };
 }
 
@@ -174,12 +192,13 @@ void CheckShare(const ClientOptions& options) {
 
 std::string ExitStatuses() {
   return DescribeExits(
-      {{0, "the job is done"},
+      {{0, "the job is done (--once), or a node's steps"},
        {kExitFailure, "this machine failed, for example its disk is full: try again"},
        {kExitUsage, "an option or a file is wrong"},
        {kExitRefused,
-        "this device's options refuse the job, or the server refuses this device's model or "
-        "version"},
+        "with --once: this device's options refuse the job, or the server refuses this device's "
+        "model or version; without it: --max-private-updates is used up, or its key was rotated or "
+        "revoked"},
        {kExitNoServer, "no server in the time of --give-up"}});
 }
 
@@ -222,6 +241,11 @@ std::vector<PeerRow> PeerRows() {
 void CheckPeerOptions(const ClientOptions& options) {
   const PeerClientOptions& o = options.peer;
   if (!o.is_on) return;
+  if (!options.accept_model.empty()) {
+    throw std::invalid_argument(
+        "--accept-model: a node trains --model, which it shares with the "
+        "other nodes; no server gives it one");
+  }
   RequireAddress("--listen", o.listen, true);
   RequireAddress("--address", o.address, false);
   if (!o.address.empty() && o.listen.empty()) {
@@ -280,8 +304,9 @@ void CheckOptions(const ClientOptions& options) {
 }
 
 SharedModel ModelOf(const ClientOptions& options) {
+  if (options.model.empty() && !options.accept_model.empty()) return nullptr;
   try {
-    return OpenModel(options.model);
+    return OpenModel(options.model.empty() ? kDefaultModel : options.model);
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(fmt::format("--model {}", error.what()));
   }

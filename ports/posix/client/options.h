@@ -50,10 +50,14 @@ struct ClientOptions {
   std::string partition = kDefaultPartition;   // sotto/data/partitions.h
   std::optional<uint64_t> partition_seed;      // absent: `seed`
   double held_out = 0;  // share of the device's samples, the last ones, not trained on; [0, 0.9]
-  std::string model = "softmax-784-10";  // ModelOf()
-  std::string mark;                      // path; MarkPath() has the default
-  double give_up_s = 0;                  // 0: never
-  double hold_s = 25;                    // [0, 50]; 0: poll
+  std::string model;    // ModelOf() has the default
+  std::string accept_model;      // as in a kit (kit_file.h); empty: none but its own
+  double model_memory_mb = 256;  // > 0, of an accepted model
+  double round_s = 0;            // the most for a training; 0: no limit
+  bool once = false;             // the device ends with the job
+  std::string mark;              // path; MarkPath() has the default
+  double give_up_s = 0;          // 0: never
+  double hold_s = 25;            // [0, 50]; 0: poll
   bool allow_no_privacy = false;
   double min_private_noise = 0;      // a noise multiplier; 0: the server is trusted
   uint32_t max_private_updates = 0;  // 0: no limit
@@ -81,7 +85,8 @@ std::vector<Field<ClientOptions>> RowsOfKits();
 // Throws if options contradict each other or a text has the wrong form. It opens no file.
 void CheckOptions(const ClientOptions& options);
 
-// The model that --model names, or that is in its file. Throws if there is none.
+// The model that --model names, or that is in its file; without that option softmax-784-10, or with
+// --accept-model null: the server's. Throws if there is none.
 SharedModel ModelOf(const ClientOptions& options);
 
 // How the program logs.

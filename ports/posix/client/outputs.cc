@@ -67,15 +67,15 @@ std::string TextOrNull(const std::string& text) {
 
 // The members that all devices' results begin with.
 JsonObject BeginResults(const ClientOptions& options, const std::string& device_id,
-                        const ModelInfo& model, const Ending& ending) {
+                        const ModelInfo* model, const Ending& ending) {
   JsonObject results;
   results.Add("outcome", JsonText(RowOf(ending.outcome).event.name))
       .Add("reason", TextOrNull(ending.reason))
       .Add("code", TextOrNull(ending.code))
       .Add("server", JsonText(options.server))
       .Add("device", JsonText(device_id))
-      .Add("model", JsonText(model.name))
-      .Add("model_digest", JsonText(ModelDigestHex(model)));
+      .Add("model", model == nullptr ? kJsonNull : JsonText(model->name))
+      .Add("model_digest", model == nullptr ? kJsonNull : JsonText(ModelDigestHex(*model)));
   return results;
 }
 
@@ -104,11 +104,10 @@ void RequireOutputs(const ClientOptions& options) {
 }
 
 std::string ResultsText(const ClientOptions& options, const std::string& device_id,
-                        const ModelInfo& model, const Ending& ending, Device& device,
-                        const Totals& totals) {
+                        const Ending& ending, Device& device, const Totals& totals) {
   const auto& last = totals.last_round;
   const std::optional<PrivateSpending> spent = device.private_spending();
-  JsonObject results = BeginResults(options, device_id, model, ending);
+  JsonObject results = BeginResults(options, device_id, device.model(), ending);
   results.Add("rounds_drawn", JsonText(totals.rounds_drawn))
       .Add("rounds_trained", JsonText(totals.rounds_trained))
       .Add("rounds_sent", JsonText(totals.rounds_sent))
@@ -123,12 +122,11 @@ std::string ResultsText(const ClientOptions& options, const std::string& device_
 }
 
 std::string ResultsText(const ClientOptions& options, const std::string& device_id,
-                        const ModelInfo& model, const Ending& ending, const PeerDevice& device,
-                        const PeerTotals& totals) {
+                        const Ending& ending, const PeerDevice& device, const PeerTotals& totals) {
   const PeerTrainer& trainer = device.trainer();
   const PeerJob& job = device.job();
   const std::optional<double> rho = StatedRho(job, device.policy(), trainer.ledger());
-  JsonObject results = BeginResults(options, device_id, model, ending);
+  JsonObject results = BeginResults(options, device_id, &device.model(), ending);
   results.Add("job", JsonText(Hex(trainer.job_id())))
       .Add("share", JsonText(options.peer.share))
       .Add("steps", JsonText(uint64_t{trainer.steps()}))
@@ -143,7 +141,7 @@ std::string ResultsText(const ClientOptions& options, const std::string& device_
       .Add("noise_q20", JsonText(uint64_t{job.noise_q20}))
       .Add("releases", JsonText(uint64_t{trainer.ledger().releases}))
       .Add("rho", rho ? JsonText(*rho) : kJsonNull)
-      .Add("statement", JsonText(PeerStatement(model, job, device.policy())))
+      .Add("statement", JsonText(PeerStatement(device.model(), job, device.policy())))
       .Add("seconds", SecondsSince(totals.began_ms));
   return results.Text() + '\n';
 }

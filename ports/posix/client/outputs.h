@@ -23,11 +23,9 @@ void RequireOutputs(const ClientOptions& options);
 // The results as one JSON object and a line end. README.md lists the members.
 //   device_id  its name in the key file
 std::string ResultsText(const ClientOptions& options, const std::string& device_id,
-                        const ModelInfo& model, const Ending& ending, Device& device,
-                        const Totals& totals);
+                        const Ending& ending, Device& device, const Totals& totals);
 std::string ResultsText(const ClientOptions& options, const std::string& device_id,
-                        const ModelInfo& model, const Ending& ending, const PeerDevice& device,
-                        const PeerTotals& totals);
+                        const Ending& ending, const PeerDevice& device, const PeerTotals& totals);
 
 // Writes ResultsText() to the file of --json, for its owner alone.
 void WriteResults(const ClientOptions& options, const std::string& results);

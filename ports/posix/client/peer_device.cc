@@ -15,7 +15,7 @@ namespace sotto::posix {
 namespace {
 
 constexpr uint64_t kPatienceMs = 10000;
-constexpr uint64_t kIdleMs = 60000;  // a longer training closes the link first
+constexpr uint64_t kLinkIdleMs = 60000;  // a longer training closes the link first
 constexpr uint32_t kServePauseMs = 1000;
 constexpr uint32_t kMostLost = 5;  // answers in a row of a directory that has ended
 
@@ -42,34 +42,35 @@ HostPort ListenAddress(const std::string& text) {
 
 }  // namespace
 
-PeerDevice::PeerDevice(const ClientOptions& options, const ModelInfo& model, const DeviceKey& key,
-                       Share share, PeerReporter& reporter)
+PeerDevice::PeerDevice(const ClientOptions& options, const SharedModel& model, const DeviceKey& key,
+                       PeerReporter& reporter)
     : options_(options),
-      model_(model),
+      model_(*model),
       key_(key),
-      job_(JobOf(options, model)),
+      job_(JobOf(options, model_)),
       policy_row_(FindSharePolicy(options.peer.share)),
       reporter_(reporter),
       lock_(LedgerPath(options) + ".lock"),
       store_(StatePath(options)),
-      share_(std::move(share)),
+      share_(LoadShare(options, model_)),
       samples_(*share_.data, share_.view(), options.held_out),
-      local_(model.parameters),
-      work_(model.parameters),
-      head_(model.parameters),
-      last_(model.parameters),
-      scratch_(model.training_floats(model, job_.batch_size)),
+      local_(model_.parameters),
+      work_(model_.parameters),
+      head_(model_.parameters),
+      last_(model_.parameters),
+      scratch_(model_.training_floats(model_, job_.batch_size)),
       indices_(job_.batch_size),
-      publication_(MaxPublicationBytes(model.parameters)),
-      fetched_(MaxPublicationBytes(model.parameters)),
+      publication_(MaxPublicationBytes(model_.parameters)),
+      fetched_(MaxPublicationBytes(model_.parameters)),
       entropy_(key.secret, &trainer_),
       address_(options.peer.address.empty() ? options.peer.listen : options.peer.address),
       directory_(ParseServerAddress(options.server), key_, kMaxFrame),
       tries_(options, reporter) {
+  reporter_.Data(DescribeData(share_));
   store_.SetPath(StoreSlot::kPeer, LedgerPath(options));
   Begin();
   if (!options.peer.public_data.empty()) {
-    public_loss_ = std::make_unique<PublicLossData>(options.peer.public_data, model,
+    public_loss_ = std::make_unique<PublicLossData>(options.peer.public_data, model_,
                                                     share_.data->info().columns);
   }
   policy_ = MakeSharePolicy(options.peer.share, PolicyContext());
@@ -314,7 +315,7 @@ void PeerDevice::LoseLink(Connection& link, Status status) {
 
 // A directory closes links that are idle for long: the node closes them first.
 void PeerDevice::CloseIdleLink() {
-  if (!directory_.is_open() || NowMs() - directory_used_ms_ < kIdleMs) return;
+  if (!directory_.is_open() || NowMs() - directory_used_ms_ < kLinkIdleMs) return;
   directory_.Close();
   node_->OnDirectoryLinkClosed();
 }

@@ -42,8 +42,8 @@ class PeerDevice {
   //   options   outlive the device
   //   model     constant; outlives the device
   //   reporter  outlives the device; told of everything but the ending
-  PeerDevice(const ClientOptions& options, const ModelInfo& model, const DeviceKey& key,
-             Share share, PeerReporter& reporter);
+  PeerDevice(const ClientOptions& options, const SharedModel& model, const DeviceKey& key,
+             PeerReporter& reporter);
   PeerDevice(const PeerDevice&) = delete;
   PeerDevice& operator=(const PeerDevice&) = delete;
 
@@ -52,6 +52,7 @@ class PeerDevice {
   // written.
   Ending Run();
 
+  const ModelInfo& model() const { return model_; }
   const PeerTrainer& trainer() const { return trainer_; }
   const PeerJob& job() const { return job_; }
   const SharePolicyInfo& policy() const { return policy_row_; }

@@ -14,15 +14,31 @@ bool IsSameAttempt(const TrainTask& a, const TrainTask& b) {
          a.round == b.round && a.attempt == b.attempt;
 }
 
+// Of an older server nothing is known but that it has no work.
+const char* WhatFor(WaitState state) {
+  switch (state) {
+    case WaitState::kNoJob:
+      return "for the next job";
+    case WaitState::kPaused:
+      return "for the end of a pause";
+    case WaitState::kDevices:
+      return "for more devices of the fleet";
+    case WaitState::kUnknown:
+    case WaitState::kRounds:
+      break;
+  }
+  return "to be drawn";
+}
+
 }  // namespace
 
 void LinkReporter::Data(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) log_.Write(event::kData, {{"text", line}});
 }
 
-void LinkReporter::Started(const ModelInfo& model, uint32_t samples) {
-  log_.Write(event::kStarted,
-             {{"server", server_}, {"model", DescribeModel(model)}, {"samples", samples}});
+void LinkReporter::Started(const ModelInfo* model, uint32_t samples) {
+  const std::string name = model == nullptr ? "the job's" : DescribeModel(*model);
+  log_.Write(event::kStarted, {{"server", server_}, {"model", name}, {"samples", samples}});
 }
 
 void LinkReporter::Connected() {
@@ -72,13 +88,30 @@ EventFields Reporter::WithRound(const EventFields& more) const {
 }
 
 void Reporter::Connected() {
-  is_reported_waiting_ = false;
+  waiting_.clear();
   LinkReporter::Connected();
 }
 
-void Reporter::Waiting() {
-  if (std::exchange(is_reported_waiting_, true)) return;
-  log_.Write(event::kWaiting);
+void Reporter::Waiting(WaitState state) {
+  const char* const what = WhatFor(state);
+  if (std::exchange(waiting_, what) != what) log_.Write(event::kWaiting, {{"what", what}});
+}
+
+void Reporter::StillWaiting() {
+  if (waiting_.empty()) Waiting(WaitState::kUnknown);
+}
+
+// Another reason is news; the same one is repeated seldom.
+void Reporter::StaysOut(const Failure& failure) {
+  waiting_.clear();
+  if (std::exchange(stays_out_, failure.reason) != failure.reason) log_.End(event::kStaysOut);
+  log_.Write(event::kStaysOut, {{"reason", failure.reason}, {"code", failure.code}});
+}
+
+void Reporter::TookModel(const ModelInfo& model, uint32_t samples) {
+  log_.Write(
+      event::kTookModel,
+      {{"model", DescribeModel(model)}, {"parameters", model.parameters}, {"samples", samples}});
 }
 
 void Reporter::Drawn(const TrainTask& task) {
@@ -87,6 +120,7 @@ void Reporter::Drawn(const TrainTask& task) {
     log_.Write(event::kResumed, WithRound({}));
     return;
   }
+  stays_out_.clear();
   totals_.last_round = task;
   ++totals_.rounds_drawn;
   bytes_of_round_ = 0;
@@ -100,13 +134,15 @@ void Reporter::Downloaded(uint32_t bytes) {
 
 // A wrong sample, for example: the round takes zeros instead. Or numbers beyond the range of fixed
 // point. Only this device's owner is told.
-void Reporter::Trained(const LocalRound& round, uint32_t samples) {
+void Reporter::Trained(const LocalRound& round, uint32_t samples, const std::string& why_late) {
   ++totals_.rounds_trained;
   log_.Write(
       event::kTrained,
       WithRound({{"samples", samples}, {"steps", round.steps()}, {"seconds", SecondsOfPhase()}}));
   if (round.failure() != Status::kOk) {
-    WriteFailure(round.failure());
+    const Failure failure = FailureOf(round.failure());
+    const bool is_owners = !why_late.empty() && round.failure() == Status::kTooLate;
+    WriteFailure({is_owners ? why_late : failure.reason, failure.code});
   } else {
     log_.End(event::kTrainingFailed);
   }
@@ -123,22 +159,21 @@ void Reporter::Acknowledged(uint64_t held) {
   totals_.bytes_sent += held > before ? held - before : 0;
 }
 
-void Reporter::WriteFailure(Status status) {
-  const Failure failure = FailureOf(status);
+void Reporter::WriteFailure(const Failure& failure) {
   log_.Write(event::kTrainingFailed,
              WithRound({{"reason", failure.reason}, {"code", failure.code}}));
 }
 
 void Reporter::Sent(const LocalRound& round) {
   // Trained() could not know it: the update was not encoded yet.
-  if (round.failure() == Status::kBufferTooSmall) WriteFailure(round.failure());
+  if (round.failure() == Status::kBufferTooSmall) WriteFailure(FailureOf(round.failure()));
   ++totals_.rounds_sent;
   log_.Write(event::kSent, WithRound({{"bytes", bytes_of_round_}, {"seconds", SecondsOfPhase()}}));
 }
 
 void Reporter::RoundGivenUp(const Failure& failure) {
   ++totals_.rounds_given_up;
-  is_reported_waiting_ = false;
+  waiting_.clear();
   log_.Write(event::kRoundGivenUp, WithRound({{"reason", failure.reason}, {"code", failure.code}}));
 }
 
@@ -159,7 +194,7 @@ PeerReporter::PeerReporter(EventLog& log, std::string directory)
 }
 
 void PeerReporter::Started(const ModelInfo& model, uint32_t samples, const std::string& statement) {
-  LinkReporter::Started(model, samples);
+  LinkReporter::Started(&model, samples);
   log_.Write(peer_event::kPrivacy, {{"statement", statement}});
 }
 

@@ -40,7 +40,8 @@ class LinkReporter {
 
   // How the device's data were read, a line each, for its owner.
   void Data(const std::vector<std::string>& lines);
-  void Started(const ModelInfo& model, uint32_t samples);
+  //   model  null: it has none yet
+  void Started(const ModelInfo* model, uint32_t samples);
 
   // The server has proved itself on a new link.
   void Connected();
@@ -64,13 +65,19 @@ class Reporter : public LinkReporter {
   Reporter(EventLog& log, std::string server);
 
   void Connected();
-  // The device has asked for work, and there is none yet.
-  void Waiting();
+  // The device has asked for work, and there is none yet. Told of every answer, or that there is
+  // none yet.
+  void Waiting(WaitState state);
+  void StillWaiting();
+  // It takes no part in the job, and stays.
+  void StaysOut(const Failure& failure);
+  void TookModel(const ModelInfo& model, uint32_t samples);
 
   // A task came: of a new round, or of the one that a lost link has cut.
   void Drawn(const TrainTask& task);
   void Downloaded(uint32_t bytes);
-  void Trained(const LocalRound& round, uint32_t samples);
+  //   why_late  why the device's owner had the training given up; empty: the owner had not
+  void Trained(const LocalRound& round, uint32_t samples, const std::string& why_late);
   // The server holds so many bytes of the update.
   void Acknowledged(uint64_t held);
   void Sent(const LocalRound& round);
@@ -83,13 +90,14 @@ class Reporter : public LinkReporter {
 
  private:
   EventFields WithRound(const EventFields& more) const;
-  void WriteFailure(Status status);
+  void WriteFailure(const Failure& failure);
   Seconds SecondsOfPhase();
 
   Totals totals_;
   uint64_t bytes_of_round_ = 0;
   uint64_t phase_began_ms_ = 0;  // the download, the training or the upload
-  bool is_reported_waiting_ = false;
+  std::string waiting_;          // what it was said to wait for
+  std::string stays_out_;        // why it was said to take no part
   bool is_reported_held_out_ = false;
 };
 

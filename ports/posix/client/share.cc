@@ -125,7 +125,7 @@ Share LoadInPartition(const ClientOptions& options, const DataSource& source,
   const size_t total = all->size();
   const std::vector<uint32_t> picked = PickInPartition(options, *all);
   all.reset();
-  if (picked.empty()) return {std::make_shared<Numbers>(0), {}};
+  if (picked.empty()) return EmptyShare();
   return LoadPicked(source, model, total, picked);
 }
 
@@ -169,6 +169,8 @@ std::vector<std::string> DescribeData(const Share& share) {
   if (!share.data->info().spellings.empty()) lines.insert(lines.begin(), DescribeLabels(share));
   return lines;
 }
+
+Share EmptyShare() { return {std::make_shared<Numbers>(0), {}}; }
 
 Share LoadShare(const ClientOptions& options, const ModelInfo& model) {
   const DataSource source = SourceOf(options);

@@ -74,6 +74,8 @@ std::string CheckServer(const std::string& text) {
   return address && address->port != 0 ? "" : "expected HOST:PORT or [ADDRESS]:PORT";
 }
 
+}  // namespace
+
 std::string CheckAcceptModel(const std::string& text) {
   try {
     (void)AcceptedDigests(text);
@@ -82,6 +84,8 @@ std::string CheckAcceptModel(const std::string& text) {
     return error.what();
   }
 }
+
+namespace {
 
 std::string CheckSamples(const std::string& text) {
   const size_t colon = std::min(text.find(':'), text.size());
@@ -188,14 +192,14 @@ std::vector<std::string> AcceptedDigests(const std::string& accept_model) {
   std::vector<std::string> digests;
   for (size_t at = 0; at <= accept_model.size();) {
     const size_t end = std::min(accept_model.find(',', at), accept_model.size());
-    digests.push_back(accept_model.substr(at, end - at));
     uint8_t bytes[kSha256Size];
-    if (!ParseHex(digests.back(), bytes)) {
+    if (!ParseHex(std::string_view(accept_model).substr(at, end - at), bytes)) {
       throw std::invalid_argument(fmt::format(
           "expected {} or digests of {} hexadecimal digits, with commas between them; `sotto model "
           "show MODEL` prints one",
           kEveryModel, 2 * kSha256Size));
     }
+    digests.push_back(Hex(bytes));
     at = end + 1;
   }
   return digests;

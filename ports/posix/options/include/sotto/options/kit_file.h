@@ -46,7 +46,10 @@ struct Kit {
 // Their rows, also for `sotto keys`.
 std::vector<Field<KitSettings>> KitFields();
 
-// The digests of an accept-model; none of kEveryModel. Throws std::invalid_argument for another text.
+// What is wrong with an accept-model; empty: nothing.
+std::string CheckAcceptModel(const std::string& text);
+
+// The digests of an accept-model, in lower case; none of kEveryModel. Throws std::invalid_argument for another text.
 std::vector<std::string> AcceptedDigests(const std::string& accept_model);
 
 // Throws where ReadSecretFile() does, and a FileError "PATH: line 3: what is wrong, what to do".

@@ -1,0 +1,58 @@
+// What of a device belongs to one model: its samples in memory, its buffers and its client. A
+// device that takes another model gets another one. Part of ports/posix/client. One thread at a
+// time.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "options.h"
+#include "share.h"
+#include "sotto/client.h"
+#include "sotto/data/device_share.h"
+#include "sotto/model/model_file.h"
+#include "sotto/posix/client_memory.h"
+#include "sotto/posix/key_file.h"
+#include "sotto/seeded_entropy.h"
+
+namespace sotto::posix {
+
+class Trainee {
+ public:
+  // Reads the device's samples for this model. Throws where LoadShare() does.
+  //   options, key  outlive the object
+  //   model         null: the smallest net takes its place, which no job has, without a sample. Its
+  //                 client asks for work; no task is for it
+  //   ledger        of updates with private noise
+  Trainee(const ClientOptions& options, SharedModel model, const DeviceKey& key,
+          const UpdateLedger& ledger);
+  Trainee(const Trainee&) = delete;
+  Trainee& operator=(const Trainee&) = delete;
+
+  Client& client() { return client_; }
+  const Client& client() const { return client_; }
+  const ModelInfo* model() const { return model_.get(); }  // null: it has none
+  const Share& share() const { return share_; }
+  uint32_t samples() const { return samples_.source().count; }
+  uint32_t held_out() const { return held_out_.samples.count; }
+  // [model.parameters] the newest model that was downloaded whole, zeros before.
+  Span<const float> base() const { return memory_.base(); }
+
+  // Bytes of the buffers for a model, without the samples.
+  static size_t Bytes(const ModelInfo& model);
+
+ private:
+  const ModelInfo& net() const;
+  ClientConfig MakeConfig(const ClientOptions& options, const DeviceKey& key,
+                          const UpdateLedger& ledger);
+
+  const SharedModel model_;
+  const Share share_;
+  DeviceShare samples_;  // reads share_
+  HeldOut held_out_;
+  ClientMemory memory_;
+  std::optional<SeededEntropy> entropy_;  // with --seed
+  Client client_;
+};
+
+}  // namespace sotto::posix
