@@ -207,6 +207,20 @@ TEST_F(DescribedData, AxesOfAWindowAreColumns) {
   EXPECT_EQ(FeaturesOf(*Read(csv + ":window=2", model.get()), 0), (Floats{1, 2, 3, 4}));
 }
 
+TEST_F(DescribedData, FeaturesOfTextsHaveTheirTextAsName) {
+  const std::string keys = "features = [\"t\", \"sex=f\", \"sex=m\"]";
+  const std::string list = Write("list.csv", "sex\nf\nm\n");
+  const auto path = [&](const char* csv) {
+    return Write("o.csv", csv) + ":onehot=sex,categories=" + list;
+  };
+  const posix::SharedModel model = Model(keys, "[3]");
+  EXPECT_EQ(FeaturesOf(*Read(path("t,sex,label\n7,m,0\n"), model.get()), 0), (Floats{7, 0, 1}));
+  EXPECT_SAYS(Complaint(path("sex,t,label\nm,7,0\n"), model.get()),
+              "feature 0 is \"sex=f\" here and \"t\" in model m; put the columns into its order");
+  EXPECT_EQ(FeaturesOf(*Read(path("sex,t,label\nm,7,0\n") + ",features=t,sex", model.get()), 0),
+            (Floats{7, 0, 1}));
+}
+
 TEST_F(DescribedData, WhatHasNoNamesCountsInOrderAndIsNoted) {
   const posix::SharedModel model = Model(kAxes);
   const std::string csv = Write("h.csv", "1,2,0\n");

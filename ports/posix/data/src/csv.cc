@@ -78,6 +78,7 @@ class CsvReader {
     onehot_ = OneHot(request_, columns_, [this](std::string_view text) { return IsMissing(text); });
     features_.resize(onehot_.Width(columns_.features));
     targets_.resize(columns_.targets.size());
+    RequireNamesOfModel();
     info_ = MakeInfo();
     if (!columns_.note.empty()) info_.notes.push_back(columns_.note);
     Windows windows(features_.size(), length_, stride_);
@@ -164,6 +165,30 @@ class CsvReader {
     throw Defect(row, column,
                  fmt::format("expected a category of the file of categories=: {}{}",
                              categories.front(), categories.size() > 1 ? ", ..." : ""));
+  }
+
+  // A column of texts becomes features COLUMN=TEXT. Those of a model that names its features are
+  // these, in its order.
+  void RequireNamesOfModel() const {
+    if (request_.model == nullptr || columns_.onehot.empty() || !columns_.has_header) return;
+    std::vector<std::string> names;
+    for (const size_t column : columns_.features) {
+      const std::string& name = columns_.names[column];
+      const std::vector<std::string>* const texts = onehot_.Of(column);
+      if (texts == nullptr) names.push_back(name);
+      for (size_t i = 0; texts != nullptr && i < texts->size(); ++i) {
+        names.push_back(name + "=" + (*texts)[i]);
+      }
+    }
+    const Span<const char* const> wanted = request_.model->feature_names;
+    for (size_t i = 0; names.size() == wanted.size() && i < names.size(); ++i) {
+      if (names[i] == wanted[i]) continue;
+      throw std::invalid_argument(fmt::format(
+          "{}: feature {} is {} here and {} in model {}; put the columns into its order, "
+          "features=, "
+          "and give all devices the same texts, categories=",
+          request_.path(), i, Quoted(names[i]), Quoted(wanted[i]), request_.model->name));
+    }
   }
 
   // With what became of texts.

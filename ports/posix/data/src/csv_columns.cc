@@ -163,7 +163,7 @@ void CsvColumns::TakeNamesLike(const ReadRequest& request) {
 }
 
 // The names of the model's features are names of columns if a row has as many: not in a window of
-// which each number has one, nor where texts become several features.
+// which each number has one.
 void CsvColumns::TakeNamesOfModel(const ReadRequest& request) {
   if (request.model == nullptr || request.model->feature_names.empty()) return;
   if (!request.source.like.all.empty()) return;
@@ -171,8 +171,8 @@ void CsvColumns::TakeNamesOfModel(const ReadRequest& request) {
   const Span<const char* const> wanted = model.feature_names;
   const bool is_window = request.Count("window", 1, 1, 1U << 20) > 1;
   const bool are_columns =
-      wanted.size() == (is_window ? model.layers[0].info.input.channels : model.inputs) &&
-      !request.Has("onehot");
+      wanted.size() == (is_window ? model.layers[0].info.input.channels : model.inputs);
+  if (has_header && request.Has("onehot")) return;  // the reader compares what texts become
   if (!has_header || !are_columns) {
     note = fmt::format(
         "{}: {}, so the features of model {} are not found by name: columns count in order",
