@@ -143,6 +143,19 @@ TEST(ModelBundle, KeepsLossesArithmeticAndNamesOfClasses) {
   EXPECT_STREQ(again->class_names[0], "a \"b\" \\ #]");
 }
 
+TEST(ModelBundle, KeepsWhatSamplesAreInWords) {
+  const SharedModel model = Of("[9, 3]", "kind = \"relu\"",
+                               "features = [\"x\", \"y \\\"up\\\"\", 'z']\nunits = [\"m/s2\"]\n"
+                               "samples = \"acceleration of a wrist, 2.56 s\"");
+  ExpectKept(*model);
+  const std::vector<uint8_t> bundle = BundleOf(*model);
+  const SharedModel again = ParseBundle(View(bundle));
+  ASSERT_EQ(again->feature_names.size(), 3u);
+  EXPECT_STREQ(again->feature_names[1], "y \"up\"");
+  EXPECT_STREQ(again->feature_units[0], "m/s2");
+  EXPECT_STREQ(again->sample_kind, "acceleration of a wrist, 2.56 s");
+}
+
 // Model files of the project, and the blocks of its pages that begin as one does.
 TEST(ModelBundle, KeepsTheModelsOfFilesAndPages) {
   const fs::path root = SOTTO_SOURCE_DIR;

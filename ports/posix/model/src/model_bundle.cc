@@ -64,6 +64,9 @@ class FileWriter {
     Set("input", fmt::format("[{}]", fmt::join(InputAxes(model_), ", ")));
     if (model_.layers[0].tokens > 0) Set("tokens", model_.layers[0].tokens);
     if (!model_.class_names.empty()) Set("classes", TomlText(model_.class_names));
+    if (!model_.feature_names.empty()) Set("features", TomlText(model_.feature_names));
+    if (!model_.feature_units.empty()) Set("units", TomlText(model_.feature_units));
+    if (model_.sample_kind != nullptr) Set("samples", TomlText(model_.sample_kind));
     Set("loss", TomlText(LossName(model_.loss)));
     if (model_.loss.target != nn::TargetKind::kClass) {
       Set("target", TomlText(TargetName(model_.loss)));
