@@ -286,6 +286,8 @@ TEST_F(KeysTest, SeveralNamesGetAKitEach) {
     EXPECT_EQ(kit.settings.samples, "0:50");
   }
   EXPECT_EQ(Mode(Path("kits")), 0700u);
+  Succeeds("export", "pi-1 --kit " + Path("again"));
+  EXPECT_EQ(ReadFile(Path("again")), ReadFile(Path("kits/pi-1.sotto")));
 }
 
 TEST_F(KeysTest, AFileNamesDevicesAndTheirOwners) {

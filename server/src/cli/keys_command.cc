@@ -18,6 +18,8 @@
 #include "plans/plan.h"
 #include "service/enrolment.h"
 #include "sotto/key_labels.h"
+#include "sotto/model/model_file.h"
+#include "sotto/model/model_text.h"
 #include "sotto/options/kit_file.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
@@ -150,7 +152,7 @@ void RunNew(const KeysOptions& o) {
   store->RequireNew(secrets);
   const bool had_devices = !store->ListDevices().empty();
   const posix::KitSettings settings =
-      o.kits.empty() ? posix::KitSettings() : WithModel(o.settings, o.model, *store);
+      o.kits.empty() ? posix::KitSettings() : WithModel(o.settings, *store);
   SetLifeEpsilon(o, devices.size(), *store);
   // It takes time; nobody waits for the store meanwhile.
   for (Registration& each : devices) {
@@ -231,9 +233,7 @@ void RequireNoStoreFiles(const KeysOptions& o) {
 }
 
 // Whether an option was given that kits and headers have.
-bool HasKitSettings(const KeysOptions& o) {
-  return !o.model.empty() || !posix::KitSettingsText(o.settings).empty();
-}
+bool HasKitSettings(const KeysOptions& o) { return !posix::KitSettingsText(o.settings).empty(); }
 
 void RequireKeyOutput(const KeysOptions& o, const char* why) {
   const KeyPaths& to = o.to;
@@ -258,7 +258,7 @@ void RunRotate(const KeysOptions& o) {
   const Device device = {o.id, posix::RunKey(std::nullopt)};
   const posix::KitSettings settings = KitOf(o.id, o.settings, *store);
   // A key that is in the store and nowhere else would shut the device out.
-  KeyOutputs outputs(o.to, device, settings, o.model, *store);
+  KeyOutputs outputs(o.to, device, settings, *store);
   store->RotateDevice(o.id, device.secret);
   fmt::print("{}: device {} has a new key; the old one opens nothing any more\n", o.store, o.id);
   try {
@@ -276,7 +276,7 @@ void RunExport(const KeysOptions& o) {
   RequireKeyOutput(o, "keys export: say where to, with --kit FILE, --header FILE.h or --key FILE");
   const std::unique_ptr<Store> store = OpenStore(o.store);
   const posix::KitSettings settings = KitOf(o.id, o.settings, *store);
-  KeyOutputs outputs(o.to, store->FindDevice(o.id), settings, o.model, *store);
+  KeyOutputs outputs(o.to, store->FindDevice(o.id), settings, *store);
   if (HasKitSettings(o)) store->SetKit(o.id, posix::KitSettingsText(settings));
   outputs.Publish();
 }
@@ -293,17 +293,24 @@ posix::Command KeysCommandOf(const char* name, const char* help, const Fields& o
       .Runs(run);
 }
 
+void SetModel(KeysOptions& o, const std::string& model) {
+  o.model = model;
+  o.settings.accept_model = posix::ModelDigestHex(*posix::OpenModel(model));
+}
+
 // What a kit says, beside the key.
 //   needs  the option without which they mean nothing; null: RequireKeyOutput() says so
 Fields KitSettingsFields(const char* needs) {
   Fields rows;
   for (const auto& row : posix::KitFields()) rows.push_back(Row(row, &KeysOptions::settings));
-  rows.push_back(Row("model", &KeysOptions::model,
-                     "accept this model alone, by name or FILE.toml, unless --accept-model is "
-                     "given"));
+  rows.push_back(Row(
+                     "model", [](const KeysOptions& o) { return o.model; }, SetModel,
+                     "a model by name, or FILE.toml: the devices take it, and no other one")
+                     .Excludes("accept-model"));
   for (Row& row : rows) {
     if (needs != nullptr) row.Needs(needs);
-    if (std::string_view(row.name) == "accept-model") row.ByDefault("the model of the store's last job");
+    if (std::string_view(row.name) == "accept-model")
+      row.ByDefault("the model of the store's last job");
   }
   return rows;
 }

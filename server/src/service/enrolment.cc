@@ -15,8 +15,6 @@
 #include "base/bytes.h"
 #include "base/counted.h"
 #include "sotto/keys.h"
-#include "sotto/model/model_file.h"
-#include "sotto/model/model_text.h"
 #include "sotto/options/numbers.h"
 #include "sotto/posix/hex.h"
 #include "sotto/posix/text.h"
@@ -85,8 +83,7 @@ std::vector<Registration> ReadNames(const std::string& path) {
   return devices;
 }
 
-std::string ModelToAccept(const std::string& model, const History& history) {
-  if (!model.empty()) return posix::ModelDigestHex(*posix::OpenModel(model));
+std::string ModelOfLastJob(const History& history) {
   const JobEntry* job = LastJob(history);
   if (job == nullptr) return "";
   const auto configuration = nlohmann::json::parse(job->configuration, nullptr, false);
@@ -103,14 +100,14 @@ posix::KitSettings KitOf(const std::string& id, const posix::KitSettings& given,
   return settings;
 }
 
-posix::KitSettings WithModel(posix::KitSettings settings, const std::string& model, Store& store) {
+posix::KitSettings WithModel(posix::KitSettings settings, Store& store) {
   if (settings.server.empty()) {
     throw std::invalid_argument(
         "a kit says where its server is: add --server HOST:PORT, and --data with the samples' "
         "place on the device");
   }
   if (settings.accept_model.empty()) {
-    settings.accept_model = ModelToAccept(model, store.ReadHistory());
+    settings.accept_model = ModelOfLastJob(store.ReadHistory());
   }
   if (!settings.accept_model.empty()) return settings;
   throw std::invalid_argument(
@@ -164,15 +161,15 @@ void DeviceFiles::Publish() {
 }
 
 KeyOutputs::KeyOutputs(const KeyPaths& to, const Device& device, posix::KitSettings settings,
-                       const std::string& model, Store& store) {
+                       Store& store) {
   const posix::DeviceKey key = {device.id, device.secret};
   if (!to.kit.empty()) {
-    settings = WithModel(std::move(settings), model, store);
+    settings = WithModel(std::move(settings), store);
     Add(to.kit, posix::KitText({key, settings}), "the kit of device " + device.id);
   }
   if (!to.header.empty()) {
     if (settings.accept_model.empty()) {
-      settings.accept_model = ModelToAccept(model, store.ReadHistory());
+      settings.accept_model = ModelOfLastJob(store.ReadHistory());
     }
     Add(to.header, HeaderText(device, settings),
         "a C header with the secret of device " + device.id);

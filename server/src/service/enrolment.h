@@ -22,17 +22,15 @@ namespace sotto::server {
 // FileError that names the line.
 std::vector<Registration> ReadNames(const std::string& path);
 
-// How devices are to accept models if nobody says: the one of this model, or, without a name, of
-// the store's last job. Empty: there is none.
-//   model  by name, or a file; empty: none is named
-std::string ModelToAccept(const std::string& model, const History& history);
+// The digest of the model that the store's last job trains. Empty: there is no job.
+std::string ModelOfLastJob(const History& history);
 
 // The settings of a device's kit: those that it had, with those that are given in their place.
 posix::KitSettings KitOf(const std::string& id, const posix::KitSettings& given, Store& store);
 
-// The settings as a kit has them: with ModelToAccept() if they have none. Throws
+// The settings as a kit has them: if they name no model, with the last job's. Throws
 // std::invalid_argument, which says what to add, if there is none, or no server.
-posix::KitSettings WithModel(posix::KitSettings settings, const std::string& model, Store& store);
+posix::KitSettings WithModel(posix::KitSettings settings, Store& store);
 
 // The header of a firmware, valid in C and C++: name and secret; and of the settings, if they are
 // there, the server's host and port and the first model that is accepted.
@@ -65,9 +63,8 @@ struct KeyPaths {
 // before Publish(): what they are for must hold first.
 class KeyOutputs {
  public:
-  //   settings  of its kit; with ModelToAccept() of `model` and the store
-  KeyOutputs(const KeyPaths& to, const Device& device, posix::KitSettings settings,
-             const std::string& model, Store& store);
+  //   settings  of its kit; if they name no model, they get the last job's
+  KeyOutputs(const KeyPaths& to, const Device& device, posix::KitSettings settings, Store& store);
 
   void Publish();
 
