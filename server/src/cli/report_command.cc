@@ -14,6 +14,7 @@
 #include "store/open_store.h"
 #include "views/output_file.h"
 #include "views/overview.h"
+#include "views/page_files.h"
 
 namespace sotto::server {
 namespace {

@@ -117,7 +117,8 @@ ServedEvaluations::ServedEvaluations(const JobConfig& config, SharedDataset test
                                      std::function<void(const std::string&)> log)
     : config_(config),
       test_(std::move(test)),
-      data_{test_ ? test_->name() : "", std::move(sha256)},
+      data_{test_ ? test_->name() : "", std::move(sha256),
+            test_ ? test_->info().class_names : std::vector<std::string>()},
       every_(every),
       store_(store),
       log_(std::move(log)),
@@ -207,7 +208,7 @@ void ServedEvaluations::Keep(uint32_t round, const Evaluation& evaluation) {
   nlohmann::ordered_json json = {{"round", round + 1}};
   json.update(EvaluationToJson(evaluation, test_->info()));
   evaluations_.push_back(json);
-  if (take_) take_(round, test_->name(), evaluation);
+  if (take_) take_(round, data_, evaluation);
   const std::string classes = DescribeClasses(evaluation, test_->info());
   log_(fmt::format("round {}/{} evaluated: {}; {} samples of {}{}{}", round + 1,
                    config_.plan.rounds, DescribeEvaluation(evaluation), evaluation.samples,

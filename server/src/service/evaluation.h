@@ -96,7 +96,7 @@ class ServedEvaluations {
   std::string OtherDataWarning() const;
 
   // Takes each evaluation when it is durable.
-  using Take = std::function<void(uint32_t round, const std::string& data, const Evaluation&)>;
+  using Take = std::function<void(uint32_t round, const EvaluatedData&, const Evaluation&)>;
   void OnEvaluation(Take take) { take_ = std::move(take); }
 
   // Evaluates the model after this round in the pool, if it is its turn: each round whose number

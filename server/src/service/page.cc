@@ -1,7 +1,6 @@
 #include "service/page.h"
 
 #include <fmt/format.h>
-#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "base/wall_clock.h"
 #include "service/job_start.h"
 #include "views/overview.h"
+#include "views/page_files.h"
 #include "views/turns_output.h"
 
 namespace sotto::server {
@@ -21,21 +21,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kFiguresMs = 2000;
 constexpr uint64_t kBeatMs = 15000;  // a dead viewer is found, and a proxy's patience renewed
-
-// The files of the page: no secret, the same for everybody.
-struct PageFile {
-  const char* path;
-  const char* built_in;
-  const char* type;
-};
-
-constexpr PageFile kPageFiles[] = {
-    {"/", "page.html", "text/html; charset=utf-8"},
-    {"/page.js", "page.js", "text/javascript; charset=utf-8"},
-    {"/page.css", "page.css", "text/css; charset=utf-8"},
-    {"/uplot.js", "uplot/uPlot.iife.min.js", "text/javascript; charset=utf-8"},
-    {"/uplot.css", "uplot/uPlot.min.css", "text/css; charset=utf-8"},
-};
 
 // Nothing but this page's own files runs or is shown, and no other page may hold it in a frame or
 // read it.
@@ -127,7 +112,7 @@ HttpReply ServePage::LogIn(const HttpRequest& request) {
 
 // What only the operator gets, and the page's files.
 HttpReply ServePage::AnswerOperator(const HttpRequest& request) {
-  for (const PageFile& file : kPageFiles) {
+  for (const PageFile& file : PageFiles()) {
     if (request.path == file.path) return FileReply(file);
   }
   if (!access_->IsOwnOrigin(request)) return TextReply(403, "another page asks\n");
@@ -158,12 +143,11 @@ void ServePage::KeepTurns(const JobTurns& turns) {
 }
 
 void ServePage::Begin(const Json& overview, bool seeded, const JobTurns& turns) {
-  const bool is_first = !overview_.has_begun();
   turns_.clear();
   KeepTurns(turns);
-  overview_.Begin(overview, seeded);
+  const std::string begun = overview_.Begin(overview, seeded);
   overview_.OnDevices(DeviceCounts());
-  if (!is_first) Publish(overview_.OnJobs());
+  Publish(begun);
 }
 
 void ServePage::Publish(const std::string& event) {
@@ -190,7 +174,7 @@ void ServePage::OnPhase(const ServerPhase& phase, bool is_paused) {
   Publish(overview_.OnPhase(phase, is_paused));
 }
 
-void ServePage::OnEvaluation(uint32_t round, const std::string& data,
+void ServePage::OnEvaluation(uint32_t round, const EvaluatedData& data,
                              const Evaluation& evaluation) {
   Publish(overview_.OnEvaluation(round, data, evaluation));
 }

@@ -1,7 +1,7 @@
 // The operator's page of a running server: HTTP on a loopback address, within the server's event
 // loop. Part of sotto::server/service.
 //
-//   /             the page; with page.css, page.js, uplot.js and uplot.css
+//   /             the page, and the files that it loads (views/page_files.h)
 //   /login        POST token=HEX: a cookie for the token
 //   /api/overview the overview, JSON (overview.h)
 //   /api/events   what happens, server-sent events (live_overview.h)
@@ -58,7 +58,7 @@ class ServePage {
 
   LoopGuest Guest();
 
-  // See LiveOverview.
+  // See LiveOverview. Call it again when another job begins.
   //   turns  of the job that runs
   void Begin(const nlohmann::ordered_json& overview, bool seeded, const JobTurns& turns);
   //   devices  the registry of the outcome's indices
@@ -67,7 +67,7 @@ class ServePage {
                  const JobTurns& turns, const DeviceRegistry& devices);
   void OnClaims(uint32_t round, const std::vector<privacy::Claim>& claims);
   void OnPhase(const ServerPhase& phase, bool is_paused);
-  void OnEvaluation(uint32_t round, const std::string& data, const Evaluation& evaluation);
+  void OnEvaluation(uint32_t round, const EvaluatedData& data, const Evaluation& evaluation);
   void OnLog(const std::string& line);
 
   void OnDevice(const std::string& id, bool is_connected);

@@ -92,7 +92,7 @@ void ServedJob::Open() {
                        request_.evaluate_every, parts_.log,
                        [this](const std::string& line) { parts_.lines.Write(line); });
   evaluations_->OnEvaluation(
-      [this](uint32_t round, const std::string& data, const Evaluation& evaluation) {
+      [this](uint32_t round, const EvaluatedData& data, const Evaluation& evaluation) {
         parts_.monitor.OnEvaluation(evaluation);
         if (parts_.page != nullptr) parts_.page->OnEvaluation(round, data, evaluation);
       });

@@ -184,6 +184,13 @@ Job* ServeSession::Next() {
 
 std::optional<HaltRecord> ServeSession::MustEnd() { return WhyEnd(shared_.ReadHistory()); }
 
+nlohmann::ordered_json ServeSession::Overview() {
+  nlohmann::ordered_json overview;
+  shared_.With([&](Store& store) { overview = OverviewOfStore(store, Audience::kOperator); });
+  overview["listens"] = fmt::format("{}:{}", options_.host, server_.port());
+  return overview;
+}
+
 void ServeSession::OnBegin() {
   SayDue();
   served_ = std::move(made_);
@@ -191,9 +198,7 @@ void ServeSession::OnBegin() {
   if (page_) {
     const History history = shared_.ReadHistory();
     const JobEntry& job = *LastJob(history);
-    nlohmann::ordered_json overview;
-    shared_.With([&](Store& store) { overview = OverviewOfStore(store, Audience::kOperator); });
-    page_->Begin(overview, RestsOnSeededNoise(history, job), TurnsOf(history, job));
+    page_->Begin(Overview(), RestsOnSeededNoise(history, job), TurnsOf(history, job));
   }
   is_done_ = false;
 }
@@ -223,11 +228,7 @@ void ServeSession::ShowIdle() {
     if (last.end) monitor_.OnEnd(last.end->kind);
     is_done_ = last.end && !IsRetried(last.end->kind);
   }
-  if (page_) {
-    nlohmann::ordered_json overview;
-    shared_.With([&](Store& store) { overview = OverviewOfStore(store, Audience::kOperator); });
-    page_->Begin(overview, false, {});
-  }
+  if (page_) page_->Begin(Overview(), false, {});
   log_.Write(fleet_.devices()->eligible() == 0
                  ? fmt::format("no devices; add some with `sotto keys new {}`", request_.store)
                  : kHowToStart);

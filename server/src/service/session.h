@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "net/serve_request.h"
 #include "net/server.h"
 #include "service/fleet.h"
@@ -59,6 +61,7 @@ class ServeSession : private JobSource {
   void SayDue();
   Job* Make(JobChoice choice);
   Job* Begin(const History& history, const JobRequestEntry& request);
+  nlohmann::ordered_json Overview();
   void ShowIdle();
   void LogStart();
   void LogPhase(const ServerPhase& phase) const;

@@ -186,6 +186,7 @@ struct StoredModel {
 struct EvaluatedData {
   std::string name;
   std::string sha256;  // of its files, InputDigest of spec/inputs.h; empty: it is read from none
+  std::vector<std::string> class_names = {};  // by label; empty: they are numbers
 };
 
 // The evaluation of a released model on the operator's test set.

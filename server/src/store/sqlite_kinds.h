@@ -199,7 +199,7 @@ inline constexpr RecordKind kRecordKinds[] = {
        "SELECT job, round, data, data_sha256, samples, loss, evaluated FROM evaluations "
        "WHERE job = ? AND round = ?"},
       {"evaluated_classes",
-       "SELECT job, round, class, correct, total FROM evaluated_classes "
+       "SELECT job, round, class, name, correct, total FROM evaluated_classes "
        "WHERE job = ? AND round = ? ORDER BY class"}},
      [](const int64_t* keys) {
        return fmt::format("the evaluation of round {} of job {}", keys[1] + 1, keys[0]);

@@ -214,17 +214,16 @@ void AddClaims(Database& database, int64_t job, const ReleaseRecord& record) {
   }
 }
 
-std::vector<ClassCount> ReadClasses(Database& database, int64_t job, uint32_t round) {
-  std::vector<ClassCount> classes;
+void ReadClasses(Database& database, StoredEvaluation* stored) {
   Statement row(database,
-                "SELECT correct, total FROM evaluated_classes WHERE job = ? AND round = ? "
+                "SELECT correct, total, name FROM evaluated_classes WHERE job = ? AND round = ? "
                 "ORDER BY class");
-  row.Bind(job, round);
+  row.Bind(stored->job, stored->round);
   while (row.Step()) {
-    classes.push_back(
+    stored->evaluation.classes.push_back(
         {static_cast<uint64_t>(row.Integer(0)), static_cast<uint64_t>(row.Integer(1))});
+    if (!row.Text(2).empty()) stored->data.class_names.push_back(row.Text(2));
   }
-  return classes;
 }
 
 }  // namespace
@@ -260,12 +259,14 @@ void AddEvaluation(Database& database, const StoredEvaluation& stored) {
           {"samples", static_cast<int64_t>(stored.evaluation.samples)},
           {"loss", stored.evaluation.loss},
           {"evaluated", stored.evaluated}});
-  int64_t label = 0;
-  for (const ClassCount& each : stored.evaluation.classes) {
+  const std::vector<std::string>& names = stored.data.class_names;
+  for (size_t label = 0; label < stored.evaluation.classes.size(); ++label) {
+    const ClassCount& each = stored.evaluation.classes[label];
     Insert(database, "evaluated_classes",
            {{"job", stored.job},
             {"round", stored.round},
-            {"class", label++},
+            {"class", static_cast<int64_t>(label)},
+            {"name", label < names.size() ? names[label] : ""},
             {"correct", static_cast<int64_t>(each.correct)},
             {"total", static_cast<int64_t>(each.total)}});
   }
@@ -280,11 +281,11 @@ std::vector<StoredEvaluation> ReadEvaluations(Database& database) {
     StoredEvaluation stored;
     stored.job = row.Integer(0);
     stored.round = static_cast<uint32_t>(row.Integer(1));
-    stored.data = {row.Text(2), row.Text(3)};
+    stored.data = {row.Text(2), row.Text(3), {}};
     stored.evaluation.samples = static_cast<uint64_t>(row.Integer(4));
     stored.evaluation.loss = row.IsNull(5) ? std::numeric_limits<double>::quiet_NaN() : row.Real(5);
     stored.evaluated = row.Integer(6);
-    stored.evaluation.classes = ReadClasses(database, stored.job, stored.round);
+    ReadClasses(database, &stored);
     all.push_back(std::move(stored));
   }
   return all;

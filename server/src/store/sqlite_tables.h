@@ -157,6 +157,7 @@ CREATE TABLE evaluated_classes (
   job INTEGER NOT NULL,
   round INTEGER NOT NULL,
   class INTEGER NOT NULL,  -- from 0; no rows: the model predicts no class
+  name TEXT NOT NULL,      -- empty: it has none
   correct INTEGER NOT NULL,
   total INTEGER NOT NULL,
   PRIMARY KEY (job, round, class),

@@ -76,7 +76,9 @@ Json EvaluationsToJson(const JobLedger& ledger) {
   for (const StoredEvaluation& each : ledger.evaluations) {
     Json json = {{"round", each.round + 1}, {"data", each.data.name}, {"data_sha256", nullptr}};
     if (!each.data.sha256.empty()) json["data_sha256"] = each.data.sha256;
-    json.update(EvaluationToJson(each.evaluation, {}));
+    SampleInfo info;
+    info.class_names = each.data.class_names;
+    json.update(EvaluationToJson(each.evaluation, info));
     all.push_back(json);
   }
   return all;

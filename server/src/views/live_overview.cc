@@ -68,7 +68,7 @@ LiveOverview::LiveOverview() : parts_(std::make_unique<Parts>()), started_(Now()
 
 LiveOverview::~LiveOverview() = default;
 
-void LiveOverview::Begin(const Json& overview, bool seeded) {
+std::string LiveOverview::Begin(const Json& overview, bool seeded) {
   Json head = overview;
   head.erase("jobs");
   head.erase("devices");
@@ -82,8 +82,8 @@ void LiveOverview::Begin(const Json& overview, bool seeded) {
   parts_->job = nullptr;
   has_begun_ = true;
   const Json& jobs = overview.at("jobs");
-  if (jobs.empty()) return;
   for (size_t i = 0; i + 1 < jobs.size(); ++i) past_.push_back(ForgivingJsonText(jobs[i]));
+  if (jobs.empty()) return Event("begin", Json::object());
   Json& job = parts_->job;
   job = jobs.back();
   for (const Json& round : job["rounds"]) rounds_.push_back(ForgivingJsonText(round));
@@ -99,9 +99,8 @@ void LiveOverview::Begin(const Json& overview, bool seeded) {
   job["seeded"] = job["seeded"].get<bool>() || seeded;
   job["attempt"] = nullptr;
   job["spectrum"] = nullptr;
+  return Event("begin", Json::object());
 }
-
-std::string LiveOverview::OnJobs() { return Event("jobs", Json::object()); }
 
 std::string LiveOverview::Text() const {
   const std::string log = ForgivingJsonText(Json(log_));
@@ -194,12 +193,15 @@ std::string LiveOverview::OnPhase(const ServerPhase& phase, bool is_paused) {
   return events;
 }
 
-std::string LiveOverview::OnEvaluation(uint32_t round, const std::string& data,
+std::string LiveOverview::OnEvaluation(uint32_t round, const EvaluatedData& data,
                                        const Evaluation& evaluation) {
   if (parts_->job.is_null()) return "";
-  const Json json = OverviewOfEvaluation(round, data, evaluation);
+  const Json json = OverviewOfEvaluation(round, data.name, evaluation);
+  parts_->job["classes"] = OverviewOfClasses(round, data, evaluation);
   evaluations_.push_back(ForgivingJsonText(json));
-  return Event("evaluation", {{"job", parts_->job["job"]}, {"evaluation", json}});
+  return Event(
+      "evaluation",
+      {{"job", parts_->job["job"]}, {"evaluation", json}, {"classes", parts_->job["classes"]}});
 }
 
 std::string LiveOverview::OnDevices(Json devices) {

@@ -39,9 +39,8 @@ class LiveOverview {
 
   // The overview of the store when a job has begun, or when the server has: the last job is the one
   // that runs, or it is over, or there is none. Until then there is no overview, and viewers see
-  // the log.
-  void Begin(const nlohmann::ordered_json& overview, bool seeded);
-  std::string OnJobs();
+  // the log. The event lets viewers ask for the whole overview anew.
+  std::string Begin(const nlohmann::ordered_json& overview, bool seeded);
 
   bool has_begun() const { return has_begun_; }
 
@@ -56,7 +55,7 @@ class LiveOverview {
   // The claims after a round, with their epsilons at other deltas. Empty if another round followed.
   std::string OnClaims(uint32_t round, const std::vector<privacy::Claim>& claims);
   std::string OnPhase(const ServerPhase& phase, bool is_paused);
-  std::string OnEvaluation(uint32_t round, const std::string& data, const Evaluation& evaluation);
+  std::string OnEvaluation(uint32_t round, const EvaluatedData& data, const Evaluation& evaluation);
   std::string OnDevices(nlohmann::ordered_json devices);
   std::string OnNetwork(const NetworkFigures& figures);
   std::string OnLog(const std::string& line);

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <iterator>
-#include <sodium.h>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -15,9 +14,7 @@
 
 #include "accounting/types.h"
 #include "base/built_in.h"
-#include "base/bytes.h"
 #include "base/json_text.h"
-#include "base/markup.h"
 #include "codec/codecs.h"
 #include "plans/claim_kinds.h"
 #include "sotto/version.h"
@@ -88,6 +85,15 @@ Json EpsilonsOf(const std::vector<privacy::Claim>& claims) {
   return epsilons;
 }
 
+// With the rounds and the budget that the job has now.
+Json AsRaised(Json configuration, const JobLedger& job) {
+  if (configuration.contains("rounds")) configuration["rounds"] = job.rounds;
+  if (configuration.contains("epsilon_budget") && std::isfinite(job.epsilon_budget)) {
+    configuration["epsilon_budget"] = job.epsilon_budget;
+  }
+  return configuration;
+}
+
 Json BudgetOf(const JobLedger& job) { return FigureToJson(job.epsilon_budget); }
 
 // What the results say of the plan that the audience of a figure may depend on.
@@ -138,9 +144,11 @@ Json ColumnsOf(Audience audience, const privacy::Plan& plan) {
   return columns;
 }
 
+// Without the figures of classes.
 Json EvaluationsOfResults(const Json& results) {
-  if (results.contains("evaluations")) return results["evaluations"];
-  Json evaluations = Json::array();
+  Json evaluations = results.value("evaluations", Json::array());
+  for (Json& each : evaluations) each.erase("classes");
+  if (results.contains("evaluations")) return evaluations;
   for (const Json& row : results.at("rounds")) {
     Json evaluation = row.value("evaluation", Json(nullptr));
     if (!evaluation.is_object()) continue;
@@ -180,6 +188,17 @@ Json TurnsOfResults(Json turns) {
   for (const Json& name : names) first.push_back(name.get<std::string>());
   turns["never_asked"] = FirstNames(first);
   return turns;
+}
+
+// Of the last evaluation, as OverviewOfClasses() has it.
+Json ClassesOfResults(const Json& results) {
+  Json last = nullptr;
+  for (const Json& row : results.value("evaluations", results.at("rounds"))) {
+    const Json& evaluation = row.contains("evaluation") ? row["evaluation"] : row;
+    if (!evaluation.is_object() || !evaluation.value("classes", Json(nullptr)).is_array()) continue;
+    last = {{"round", row.at("round")}, {"rows", evaluation["classes"]}};
+  }
+  return last;
 }
 
 // The settings that results have beside their figures.
@@ -223,37 +242,10 @@ Json JobOfResults(const Json& results, Audience audience, TestFigures test) {
   }
   job["evaluations"] =
       test == TestFigures::kShown ? EvaluationsOfResults(results) : Json(Json::array());
+  if (audience == Audience::kOperator && test == TestFigures::kShown) {
+    job["classes"] = ClassesOfResults(results);
+  }
   return job;
-}
-
-// A line of page.html that loads a file, and what stands for it in a report.
-struct LoadedFile {
-  const char* line;
-  const char* built_in;
-  bool is_script;
-};
-
-constexpr LoadedFile kLoadedFiles[] = {
-    {R"(<link rel="stylesheet" href="/uplot.css">)", "uplot/uPlot.min.css", false},
-    {R"(<link rel="stylesheet" href="/page.css">)", "page.css", false},
-    {R"(<script src="/uplot.js" defer></script>)", "uplot/uPlot.iife.min.js", true},
-    {R"(<script src="/page.js" defer></script>)", "page.js", true},
-};
-
-void ReplaceOnce(const std::string& from, const std::string& to, std::string* text) {
-  const size_t at = text->find(from);
-  if (at == std::string::npos) throw std::logic_error("page.html has no " + from);
-  text->replace(at, from.size(), to);
-}
-
-// 'sha256-...', as a content security policy names an inline script or style.
-std::string HashOf(const std::string& text) {
-  const auto digest = Sha256Of(BytesOf(text));
-  std::vector<char> base64(
-      sodium_base64_ENCODED_LEN(digest.size(), sodium_base64_VARIANT_ORIGINAL));
-  sodium_bin2base64(base64.data(), base64.size(), digest.data(), digest.size(),
-                    sodium_base64_VARIANT_ORIGINAL);
-  return fmt::format("'sha256-{}'", base64.data());
 }
 
 }  // namespace
@@ -301,6 +293,13 @@ Json OverviewOfEvaluation(uint32_t round, const std::string& data, const Evaluat
           {"mean_squared_error", or_null(evaluation.mean_squared_error())}};
 }
 
+Json OverviewOfClasses(uint32_t round, const EvaluatedData& data, const Evaluation& evaluation) {
+  SampleInfo info;
+  info.class_names = data.class_names;
+  const Json classes = EvaluationToJson(evaluation, info)["classes"];
+  return classes.is_null() ? Json(nullptr) : Json({{"round", round + 1}, {"rows", classes}});
+}
+
 Json JobStanding::EndedToJson() const { return ended == nullptr ? Json(nullptr) : Json(ended); }
 
 // The reason in the store is the operator's: it may count devices.
@@ -337,7 +336,7 @@ Json OverviewOfJob(const JobLedger& job, JobPlace place, Audience audience, Test
                {"seeded", job.job.seeded},
                {"epsilon_budget", BudgetOf(job)},
                {"claims", Json::array()},
-               {"settings", Settings(configuration)},
+               {"settings", Settings(AsRaised(configuration, job))},
                {"columns", Json::array()},
                {"rounds", Json::array()},
                {"evaluations", Json::array()},
@@ -353,7 +352,11 @@ Json OverviewOfJob(const JobLedger& job, JobPlace place, Audience audience, Test
   for (const LedgerEntry& release : job.releases) {
     json["rounds"].push_back(OverviewOfRound(release, audience));
   }
-  if (test == TestFigures::kLeftOut) return json;
+  if (test == TestFigures::kLeftOut || job.evaluations.empty()) return json;
+  const StoredEvaluation& last = job.evaluations.back();
+  if (audience == Audience::kOperator) {
+    json["classes"] = OverviewOfClasses(last.round, last.data, last.evaluation);
+  }
   for (const StoredEvaluation& each : job.evaluations) {
     json["evaluations"].push_back(
         OverviewOfEvaluation(each.round, each.data.name, each.evaluation));
@@ -395,31 +398,6 @@ Json OverviewOfResults(const std::string& path, const Json& results, Audience au
         error.what()));
   }
   return overview;
-}
-
-std::string ReportHtml(const nlohmann::ordered_json& overview) {
-  std::string html = BuiltInText("page.html");
-  std::string scripts =
-      fmt::format("<script type=\"application/json\" id=\"overview\">{}</script>\n",
-                  EscapeForScript(ForgivingJsonText(overview)));
-  std::string script_hashes;
-  std::string style_hashes;
-  for (const LoadedFile& file : kLoadedFiles) {
-    const BuiltInFile* built_in = FindBuiltIn(file.built_in);
-    const std::string text = built_in == nullptr ? "" : built_in->text;
-    (file.is_script ? script_hashes : style_hashes) += " " + HashOf(text);
-    if (file.is_script) scripts += fmt::format("<script>{}</script>\n", text);
-    ReplaceOnce(file.line, file.is_script ? "" : fmt::format("<style>{}</style>", text), &html);
-  }
-  ReplaceOnce("<meta charset=\"utf-8\">",
-              fmt::format("<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" "
-                          "content=\"default-src 'none'; script-src{}; style-src{}; img-src blob: "
-                          "data:; base-uri 'none'; form-action 'none'\">",
-                          script_hashes, style_hashes),
-              &html);
-  if (HasCharts()) scripts += fmt::format("<!--\nuPlot:\n{}-->\n", BuiltInText("uplot/LICENSE"));
-  ReplaceOnce("</body>", scripts + "</body>", &html);
-  return html;
 }
 
 }  // namespace sotto::server

@@ -6,12 +6,13 @@
 // attempts tell who took part, and no claim against the public covers them (PRIVACY.md, section 1).
 //
 //   {"format": 1, "audience": "operator" | "public", "source", "sotto_version", "charts", "live",
-//    "sequence", "started", "now", "jobs": [job...]}; the operator's: {"devices", "network", "log"}
+//    "sequence", "started", "now", "jobs": [job...]}; the operator's: {"devices", "network", "log", "listens"}
 //
 //   job     {"job", "model", "parameters", "mechanism", "begun", "rounds_planned",
 //            "rounds_released", "attempts", "state", "ended", "reason", "private", "seeded",
 //            "epsilon_budget", "claims", "settings": [[name, value]...], "columns": [column...],
-//            "rounds": [round...], "evaluations": [...]}; the operator's: {"turns": of a job
+//            "rounds": [round...], "evaluations": [...]}; the operator's: {"classes": of the
+//            last evaluation, OverviewOfClasses(), "turns": of a job
 //            of passes, as turns_output.h has them, but "never_asked" is a text}
 //   round   {"round", "attempts", "epsilon": {field: value}}, and the figures of round_figures.h
 //           that are in kOverview and that the overview's reader may see
@@ -51,6 +52,10 @@ nlohmann::ordered_json OverviewOfRound(const LedgerEntry& release, Audience audi
 nlohmann::ordered_json OverviewOfEvaluation(uint32_t round, const std::string& data,
                                             const Evaluation& evaluation);
 
+// {"round", "rows": [{"class", "correct", "total"}]}; null: the target is no class.
+nlohmann::ordered_json OverviewOfClasses(uint32_t round, const EvaluatedData& data,
+                                         const Evaluation& evaluation);
+
 // A store's last job can go on; it is served, or not.
 enum class JobPlace { kPast, kLast, kServed };
 
@@ -82,10 +87,5 @@ nlohmann::ordered_json OverviewOfStore(Store& store, Audience audience,
 nlohmann::ordered_json OverviewOfResults(const std::string& path,
                                          const nlohmann::ordered_json& results, Audience audience,
                                          TestFigures test = TestFigures::kShown);
-
-// The HTML of a report: the operator's page and an overview in one file, which opens nothing else.
-// It runs and shows nothing but what is in it: its content security policy names the hashes of its
-// scripts and styles.
-std::string ReportHtml(const nlohmann::ordered_json& overview);
 
 }  // namespace sotto::server

@@ -13,6 +13,7 @@
 #include "unit/server/store_fixture.h"
 #include "views/ledger_output.h"
 #include "views/live_overview.h"
+#include "views/page_files.h"
 
 namespace sotto::server {
 namespace {
@@ -250,7 +251,7 @@ TEST_F(OverviewTest, ALiveOneIsWhatItsEventsSay) {
   EXPECT_EQ(Json::parse(live.Text())["jobs"], Json::array());
   std::string events = live.OnLog("begins");
   SqliteStore store(path_, StoreMode::kRead);
-  live.Begin(OverviewOfStore(store, Audience::kOperator), false);
+  events += live.Begin(OverviewOfStore(store, Audience::kOperator), false);
   ServerPhase phase;
   phase.kind = ServerPhase::Kind::kOpen;
   phase.round = 1;
@@ -260,7 +261,7 @@ TEST_F(OverviewTest, ALiveOneIsWhatItsEventsSay) {
   entry.round = 1;
   entry.attempts = 2;
   events += live.OnOutcome(OutcomeOf(1), entry, JobTurns());
-  events += live.OnEvaluation(1, "d", {});
+  events += live.OnEvaluation(1, {"d", ""}, {});
   phase.kind = ServerPhase::Kind::kFinished;
   phase.reason = "too few devices";
   phase.end = Halt::kDiverged;
@@ -284,11 +285,11 @@ TEST_F(OverviewTest, ALiveOneIsWhatItsEventsSay) {
   EXPECT_EQ(overview["sequence"], all.size());
   std::vector<std::string> names;
   for (const auto& [name, data] : all) names.push_back(name);
-  EXPECT_EQ(names, (std::vector<std::string>{"log", "attempt", "round", "spectrum", "evaluation",
-                                             "attempt", "state"}));
-  EXPECT_EQ(all[2].second["round"], job["rounds"][1]);
-  EXPECT_EQ(all[3].second["spectrum"], job["spectrum"]);
-  EXPECT_EQ(all[4].second["evaluation"], job["evaluations"].back());
+  EXPECT_EQ(names, (std::vector<std::string>{"log", "begin", "attempt", "round", "spectrum",
+                                             "evaluation", "attempt", "state"}));
+  EXPECT_EQ(all[3].second["round"], job["rounds"][1]);
+  EXPECT_EQ(all[4].second["spectrum"], job["spectrum"]);
+  EXPECT_EQ(all[5].second["evaluation"], job["evaluations"].back());
 }
 
 TEST_F(OverviewTest, ALiveOneKeepsTheLogsTailAndSurvivesAnyBytes) {
