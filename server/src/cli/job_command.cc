@@ -35,13 +35,14 @@ struct StartOptions : ServeRequest {
 };
 
 // The act is a record by now; says what the server made of it.
-void SayAnswer(Store& store, int64_t request, const char* waits) {
+void SayAnswer(Store& store, int64_t request) {
   const std::optional<JobAnswer> answer = WaitForAnswer(store, request, kAnswerMs);
   if (answer && answer->outcome == JobOutcome::kRefused) {
     throw std::invalid_argument(fmt::format("request {}: {}", request, answer->reason));
   }
   if (!answer) {
-    fmt::print("{}: request {} {}\n", store.name(), request, waits);
+    fmt::print("{}: request {} waits{}\n", store.name(), request,
+               store.Server() ? "; `sotto job list` shows it" : " for a server: no server runs");
   } else if (answer->outcome == JobOutcome::kBegun) {
     fmt::print("{}: job {} has begun\n", store.name(), answer->job);
   } else {
@@ -58,7 +59,7 @@ void RunStart(const StartOptions& o) {
   const JobList list = ReadJobList(*store);
   const bool is_soon = proposal.ask.job != 0 || list.jobs.empty() || list.jobs.back().end;
   if (is_soon) {
-    SayAnswer(*store, request, "waits for a server");
+    SayAnswer(*store, request);
   } else {
     fmt::print("{}: request {} waits; `sotto job list` shows it\n", o.store, request);
   }
@@ -72,7 +73,7 @@ void RunStop(const JobOptions& o) {
     fmt::print("{}: request {} is withdrawn\n", o.store, o.number);
     return;
   }
-  SayAnswer(*store, StopJob(*store), "waits: no server runs, the next one ends the job first");
+  SayAnswer(*store, StopJob(*store));
 }
 
 void SetPaused(const JobOptions& o, bool paused) {
@@ -97,7 +98,7 @@ void RunResume(const JobOptions& o) {
     return;
   }
   if (const std::optional<int64_t> request = ReopenJob(*store)) {
-    SayAnswer(*store, *request, "waits for a server");
+    SayAnswer(*store, *request);
   } else {
     SetPaused(o, false);
   }
