@@ -288,6 +288,9 @@ tests:
       - {series: 'sotto_epsilon_budget{job="sotto", instance="old"}', values: '6x60'}
       - {series: 'sotto_connections{job="sotto", instance="old"}', values: '1500x60'}
       - {series: 'sotto_connections_limit{job="sotto", instance="old"}', values: '4096x60'}
+      - {series: 'sotto_store_free_bytes{job="sotto", instance="old"}', values: '5e9x60'}
+      - {series: 'sotto_store_copy_attempts_behind{job="sotto", instance="old"}', values: '1x60'}
+      - {series: 'sotto_store_copy_time_seconds{job="sotto", instance="old"}', values: '0x9 600x9 1200x9 1800x9 2400x9 3000x20'}
     alert_rule_test:
 $(for at in 6m 30m 59m; do
     sed -nE "s/.*alert: (.*)/      - {eval_time: ${at}, alertname: \\1, exp_alerts: []}/p" "${rules}"

@@ -190,7 +190,7 @@ TEST(LiveTest, AJobGoesOnWithTheFileItBeganWithOrWithoutAnyAndAClientNeedsTheSam
   Server again = site.Serve(plan);
   again.process.Signal(SIGTERM);
   EXPECT_EQ(again.process.Wait(), 143) << "it goes on with the model that the store has";
-  EXPECT_EQ(Count(ReadFile(site.Path("serve.log")), "model mine, "), 1u);
+  EXPECT_EQ(Count(ReadFile(site.Path("serve.log")), "model mine, "), 2u);
   const std::string store = site.Path("store");
   for (const Arguments& command :
        {Arguments{"model", "export", store, "--out", site.Path("mine.npz")},

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "sotto/posix/port.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
+#include "store/copy_record.h"
 #include "store/history.h"
 #include "store/ledger.h"
 #include "store/life.h"
@@ -305,8 +307,19 @@ void RunStatus(const StoreOptions& o) {
   PrintResults(o.json, Describe(o, state), ToJson(o, state), Readers::kOwner);
 }
 
+// A server looks how old its newest copy is. The copy is good without that.
+void RecordCopy(const StoreOptions& o, const LogEnd& end) {
+  try {
+    WriteCopyRecord(o.store, {end.attempts, static_cast<int64_t>(std::time(nullptr))});
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "warning: {}; the copy is whole, but the server cannot tell how old it is\n",
+               error.what());
+  }
+}
+
 void RunBackup(const StoreOptions& o) {
   const LogEnd end = BackUpStore(o.store, o.file);
+  RecordCopy(o, end);
   fmt::print(
       "{}: a copy of {} with {}, each as it was written; the last one is {}, its hash {}\n"
       "It holds every secret that the store holds: keep it as safe. Restore only the newest "

@@ -37,6 +37,19 @@ void AddSums(const RoundMetrics& rounds, std::vector<Metric>& metrics) {
   }
 }
 
+void AddStore(const StoreFigures& store, int64_t attempts, std::vector<Metric>* metrics) {
+  const auto real = [](auto value) { return static_cast<double>(value); };
+  metrics->push_back({"sotto_store_bytes", "Bytes of the store's file", real(store.bytes)});
+  metrics->push_back(
+      {"sotto_store_free_bytes", "Free bytes of the store's file system", real(store.free_bytes)});
+  metrics->push_back({"sotto_store_copy_attempts_behind",
+                      "Attempts that the newest copy of the store does not know",
+                      real(AttemptsBehind(store, attempts))});
+  metrics->push_back({"sotto_store_copy_time_seconds",
+                      "When the newest copy of the store was made, since 1970; 0: none is known",
+                      real(store.copy ? store.copy->made : 0)});
+}
+
 // Figures that are not always known.
 std::vector<Metric> KnownGauges(const JobFigures& job) {
   std::vector<Metric> known;
@@ -46,6 +59,7 @@ std::vector<Metric> KnownGauges(const JobFigures& job) {
   if (job.epsilon_budget > 0) {
     add("sotto_epsilon_budget", "The job ends before its epsilon exceeds it", job.epsilon_budget);
   }
+  if (job.store) AddStore(*job.store, job.store_attempts, &known);
   if (!job.evaluation) return known;
   add("sotto_test_loss", "Loss of the last evaluated model on the test data", job.evaluation->loss);
   add("sotto_test_accuracy", "Accuracy of the last evaluated model on the test data",

@@ -13,6 +13,7 @@
 #include "evaluation/evaluation.h"
 #include "net/server.h"
 #include "round/round_figures.h"
+#include "service/store_watch.h"
 
 namespace sotto::server {
 
@@ -29,6 +30,8 @@ struct JobFigures {
   double epsilon_budget = 0;                      // 0: none
   Halt end = Halt::kWaiting;                      // how it ended; kWaiting: it is not over
   std::map<std::string, uint64_t> device_states;  // how many devices are in each
+  std::optional<StoreFigures> store;              // absent: not looked at yet
+  int64_t store_attempts = 0;                     // of all jobs of the store
 };
 
 // All metrics in the text format of Prometheus, version 0.0.4.

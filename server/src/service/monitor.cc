@@ -1,6 +1,7 @@
 #include "service/monitor.h"
 
 #include <cmath>
+#include <ctime>
 #include <fmt/format.h>
 #include <utility>
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr uint64_t kWriteMs = 5000;
 constexpr uint64_t kLookMs = 60000;
+constexpr int64_t kStoreLookSeconds = 30;
 
 // Beyond these a minute an operator wants to know.
 constexpr double kManyFailures = 60;
@@ -30,9 +32,18 @@ void ServeMonitor::SetJob(uint64_t rounds_planned, uint64_t rounds_released, dou
   job_.end = Halt::kWaiting;
 }
 
+void ServeMonitor::WatchStore(const std::string& store, int64_t attempts, uint64_t release_bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  store_ = store;
+  job_.store_attempts = attempts;
+  release_bytes_ = release_bytes;
+  told_.clear();
+}
+
 void ServeMonitor::OnOutcome(const RoundOutcome& outcome) {
   const std::lock_guard<std::mutex> lock(mutex_);
   ++job_.attempts;
+  ++job_.store_attempts;
   if (outcome.released) job_.rounds_released = outcome.round + 1;
   job_.rounds.Add(outcome);
   if (!outcome.spent.claims.empty()) job_.claims = outcome.spent.claims;
@@ -72,6 +83,7 @@ void ServeMonitor::Alive(const Server& server, uint64_t eligible_devices, uint64
   if (!must_write && !must_look) return;
   const NetworkFigures figures = server.Figures();
   if (must_look) LookForAlarms(figures, now_ms);
+  if (must_look) LookForStoreAlarms();
   if (!must_write) return;
   next_write_ms_ = now_ms + kWriteMs;
   std::string failure;
@@ -104,7 +116,36 @@ void ServeMonitor::LookForAlarms(const NetworkFigures& now, uint64_t now_ms) {
   for (const std::string& alarm : NetworkAlarms(before, now, minutes)) warn_(alarm);
 }
 
+void ServeMonitor::LookForStoreAlarms() {
+  std::vector<std::string> lines;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!job_.store) return;
+    for (const StoreAlarm& alarm :
+         StoreAlarms(store_, *job_.store, job_.store_attempts, release_bytes_)) {
+      if (told_.insert(alarm.kind).second) lines.push_back(alarm.text);
+    }
+  }
+  for (const std::string& line : lines) warn_(line);
+}
+
+// In the pool: a file system may take its time.
+void ServeMonitor::LookAtStoreIfDue() {
+  std::string store;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto now = static_cast<int64_t>(std::time(nullptr));
+    if (store_.empty() || now < next_store_look_) return;
+    next_store_look_ = now + kStoreLookSeconds;
+    store = store_;
+  }
+  const std::optional<StoreFigures> figures = LookAtStore(store);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  job_.store = figures;
+}
+
 void ServeMonitor::Write() {
+  LookAtStoreIfDue();
   std::string text;
   {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ class ServeMonitor {
   //   claims          after the last release, of an earlier start; empty: none
   void SetJob(uint64_t rounds_planned, uint64_t rounds_released, double epsilon_budget,
               const std::vector<privacy::Claim>& claims);
+  // From now on looks at the store, too.
+  //   attempts       that it has, of all jobs
+  //   release_bytes  ReleaseBytes() of the job that begins
+  void WatchStore(const std::string& store, int64_t attempts, uint64_t release_bytes);
   void OnOutcome(const RoundOutcome& outcome);
   void OnEnd(Halt end);  // kWaiting: the job is not over
   void OnEvaluation(const Evaluation& evaluation);
@@ -51,6 +56,8 @@ class ServeMonitor {
  private:
   std::string TextOf(const NetworkFigures& figures, uint64_t eligible_devices);
   void LookForAlarms(const NetworkFigures& now, uint64_t now_ms);
+  void LookForStoreAlarms();
+  void LookAtStoreIfDue();
 
   const std::string file_;
   const std::function<void(const std::string&)> warn_;
@@ -65,8 +72,12 @@ class ServeMonitor {
 
   std::mutex mutex_;  // guards the members below
   JobFigures job_;
-  std::string due_;      // what Write() writes; empty: nothing
-  std::string failure_;  // of the last Write(); empty: there was none
+  std::string store_;  // empty: none is watched
+  uint64_t release_bytes_ = 0;
+  std::set<StoreAlarm::Kind> told_;  // of this job
+  int64_t next_store_look_ = 0;      // seconds since 1970
+  std::string due_;                  // what Write() writes; empty: nothing
+  std::string failure_;              // of the last Write(); empty: there was none
 };
 
 // What has happened between two looks at the network that the operator must look at, one line each,

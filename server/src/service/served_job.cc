@@ -77,7 +77,7 @@ JobConfig ServedJob::MakeConfig() {
 void ServedJob::Open() {
   std::optional<JobState> state;
   parts_.log.With([&](Store& store) { state = ReadState(store, resumed_); });
-  if (parts_.page != nullptr) {
+  if (parts_.page != nullptr || config_.plan.sampling == privacy::Sampling::kPasses) {
     parts_.log.OnRelease([this](LedgerEntry entry, JobTurns turns) {
       const std::lock_guard<std::mutex> lock(mutex_);
       unpublished_ = std::move(entry);
@@ -94,6 +94,7 @@ void ServedJob::Open() {
   evaluations_->OnEvaluation(
       [this](uint32_t round, const EvaluatedData& data, const Evaluation& evaluation) {
         parts_.monitor.OnEvaluation(evaluation);
+        for (const std::string& line : warnings_.OnEvaluation(round, evaluation)) Warn(line);
         if (parts_.page != nullptr) parts_.page->OnEvaluation(round, data, evaluation);
       });
   job_->SetPaused(parts_.fleet.is_paused());
@@ -104,6 +105,7 @@ void ServedJob::Begin() {
   parts_.monitor.SetJob(static_cast<uint64_t>(config_.plan.rounds), job_->round(),
                         config_.epsilon_budget,
                         job_->round() == 0 ? std::vector<privacy::Claim>() : job_->Spent().claims);
+  parts_.monitor.WatchStore(request_.store, AttemptsOf(history_), ReleaseBytes(config_));
   LogStart(PlannedStatement());
   WarnOfStart();
 }
@@ -136,6 +138,7 @@ void ServedJob::OnOutcome(const RoundOutcome& outcome) {
     parts_.lines.Write(warning);
     parts_.monitor.OnWarning();
   }
+  for (const std::string& line : warnings_.OnOutcome(outcome, turns)) Warn(line);
   if (outcome.released) evaluations_->OnRelease(*parts_.server, *job_, outcome.round);
 }
 

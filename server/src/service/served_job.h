@@ -22,6 +22,7 @@
 #include "service/served_devices.h"
 #include "spec/inputs.h"
 #include "store/history.h"
+#include "views/job_warnings.h"
 
 namespace sotto::server {
 
@@ -84,6 +85,7 @@ class ServedJob {
   const JobConfig config_;
   const SharedDataset test_;
   OperatorReport report_;
+  JobWarnings warnings_{config_};
   std::optional<Job> job_;
   std::optional<ServedEvaluations> evaluations_;
   bool finds_pairs_ = false;  // in the pool

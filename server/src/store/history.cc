@@ -120,6 +120,12 @@ int64_t TurnsLeft(const TurnBook& book, int64_t device, const privacy::Turns& ne
 
 }  // namespace
 
+int64_t AttemptsOf(const History& history) {
+  int64_t attempts = 0;
+  for (const JobEntry& job : history.jobs) attempts += job.attempts;
+  return attempts;
+}
+
 const JobEntry* LastJob(const History& history) {
   return history.jobs.empty() ? nullptr : &history.jobs.back();
 }

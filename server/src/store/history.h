@@ -23,6 +23,9 @@ namespace sotto::server {
 // The job that can continue: the last one. Null if there is none.
 const JobEntry* LastJob(const History& history);
 
+// Of all jobs, released or not.
+int64_t AttemptsOf(const History& history);
+
 // The plan with which a job began; without noise for a job without privacy. Throws
 // std::runtime_error, naming the store, if the job's configuration is damaged.
 privacy::Plan PlanOf(const History& history, const JobEntry& job);

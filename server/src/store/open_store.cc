@@ -163,15 +163,18 @@ LogEnd BackUpSqlite(const std::string& path, const std::string& file) {
   SqliteStore store(path, StoreMode::kRead);  // verified
   Draft draft(file + kDraft);
   ChainHead head;
+  int64_t attempts = 0;
   {
     Database copy(file + kDraft);
     copy.CommitToFile();
     MakeTables(copy);
     head = Chain(store.database()).CopyTo(copy);
     Chain(copy).Verify();
+    attempts = copy.Integer("SELECT count(*) FROM attempts");
   }
   draft.Publish(file);
-  return {head.records, DescribeRecord(head.last), posix::Hex(head.hash), LeftoversBeside(file)};
+  return {head.records, DescribeRecord(head.last), posix::Hex(head.hash), attempts,
+          LeftoversBeside(file)};
 }
 
 constexpr Kind kKinds[] = {

@@ -45,6 +45,7 @@ struct LogEnd {
   int64_t records = 0;
   std::string last_record;  // for people
   std::string head;         // hash of the last record and so of all, hexadecimal digits
+  int64_t attempts = 0;     // of all jobs
   // Of a backup: files in its folder that killed backups left. Each holds every secret.
   std::vector<std::string> leftovers = {};
 };

@@ -1,0 +1,116 @@
+#include "views/job_warnings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "accounting/figures.h"
+#include "base/counted.h"
+
+namespace sotto::server {
+namespace {
+
+void Add(std::string line, bool* told, std::vector<std::string>* lines) {
+  if (line.empty() || *told) return;
+  *told = true;
+  lines->push_back("WARNING: " + line);
+}
+
+}  // namespace
+
+int64_t ReleasesWithTurns(const JobTurns& turns, int64_t most) {
+  int64_t releases = 0;
+  while (releases < most) {
+    const int64_t next = releases + 1;
+    int64_t places = 0;
+    for (const DeviceTurns& device : turns.devices) {
+      if (!device.is_revoked && !device.must_settle) places += std::min(device.left, next);
+    }
+    if (places < next * turns.cohort) break;
+    releases = next;
+  }
+  return releases;
+}
+
+std::string JobWarnings::OfTurns(int64_t planned, const JobTurns& turns) {
+  const int64_t left = ReleasesWithTurns(turns, kFewRounds + 1);
+  if (left > kFewRounds || left >= planned) return "";
+  return fmt::format(
+      "the budget is nearly spent: devices have turns for {}, and {} of the plan are left. Then "
+      "the job ends. New devices bring turns along, `sotto keys new`",
+      Counted(left, "more round"), Counted(planned, "round"));
+}
+
+std::string JobWarnings::OfEpsilon(int64_t planned, double epsilon) {
+  const double before = last_epsilon_;
+  last_epsilon_ = epsilon;
+  if (before < 0 || !(epsilon > before) || !std::isfinite(job_.epsilon_budget)) return "";
+  const double left = std::floor((job_.epsilon_budget - epsilon) / (epsilon - before));
+  // One more than that, since the bound is not exact: a plan that spends its budget whole is fine.
+  if (left > kFewRounds || left + 1 >= static_cast<double>(planned)) return "";
+  return fmt::format(
+      "the budget is nearly spent: epsilon {} of {} pays for about {}, and {} of the plan are "
+      "left. Then the job ends. A larger --epsilon-budget is a new promise to the devices",
+      privacy::EpsilonText(epsilon), job_.epsilon_budget,
+      Counted(std::max<int64_t>(static_cast<int64_t>(left), 0), "more round"),
+      Counted(planned, "round"));
+}
+
+std::string JobWarnings::OfClipping(double unclipped) {
+  constexpr double kNearly = 0.05;
+  const double target = job_.clip_schedule->quantile;
+  const double few = std::min(kNearly, target / 2);
+  const double many = std::max(1 - kNearly, (1 + target) / 2);
+  clipped_nearly_all_ = unclipped < few ? clipped_nearly_all_ + 1 : 0;
+  clipped_nearly_none_ = unclipped > many ? clipped_nearly_none_ + 1 : 0;
+  if (std::max(clipped_nearly_all_, clipped_nearly_none_) < kReleases) return "";
+  const bool is_all = clipped_nearly_all_ >= kReleases;
+  return fmt::format(
+      "the clipping bound clips {}, in {} one after the other: by their noisy shares {} of the "
+      "cohort stay unclipped, and --clip-quantile wants {:g}. The bound follows at "
+      "--clip-learning-rate {:g}; a job that begins with a {} --clip is there at once",
+      is_all ? "nearly all updates" : "nearly nothing, and the noise follows the bound",
+      Counted(kReleases, "release"), is_all ? "nearly none" : "nearly all", target,
+      job_.clip_schedule->learning_rate, is_all ? "larger" : "smaller");
+}
+
+std::vector<std::string> JobWarnings::OnOutcome(const RoundOutcome& outcome,
+                                                const JobTurns& turns) {
+  std::vector<std::string> lines;
+  const int64_t done = int64_t{outcome.round} + (outcome.released ? 1 : 0);
+  const int64_t planned = job_.plan.rounds - done;
+  if (turns.participations > 0 && !turns.devices.empty()) {
+    Add(OfTurns(planned, turns), &told_budget_, &lines);
+  } else if (outcome.released && job_.codec->accounted && !outcome.spent.claims.empty() &&
+             job_.plan.sampling != privacy::Sampling::kPasses) {
+    Add(OfEpsilon(planned, outcome.spent.epsilon()), &told_budget_, &lines);
+  }
+  if (outcome.released && outcome.unclipped_fraction && job_.clip_schedule) {
+    Add(OfClipping(*outcome.unclipped_fraction), &told_clip_, &lines);
+  }
+  return lines;
+}
+
+std::vector<std::string> JobWarnings::OnEvaluation(uint32_t round, const Evaluation& evaluation) {
+  std::vector<std::string> lines;
+  const bool is_first = least_loss_ < 0;
+  const bool is_less = evaluation.loss < least_loss_;
+  if (std::isfinite(evaluation.loss) && (is_first || is_less)) {
+    least_loss_ = evaluation.loss;
+    least_round_ = round;
+    worse_ = 0;
+    return lines;
+  }
+  worse_ = !is_first && !(evaluation.loss <= kMoreLoss * least_loss_) ? worse_ + 1 : 0;
+  if (worse_ < kEvaluations) return lines;
+  Add(fmt::format("the loss on the test data grows: {:.4g} after round {}, and {:.4g} now, after "
+                  "round {}; {} were above {:g} times the least. The store has the better model, "
+                  "`sotto model export --round {}`, unless --keep-models deleted it; a smaller "
+                  "--server-learning-rate or a smaller --clip, in another job, moves it less",
+                  least_loss_, least_round_ + 1, evaluation.loss, round + 1,
+                  Counted(kEvaluations, "evaluation"), kMoreLoss, least_round_ + 1),
+      &told_loss_, &lines);
+  return lines;
+}
+
+}  // namespace sotto::server
