@@ -23,7 +23,7 @@ class ServerStart {
     JobConfig now = config;
     now.plan.devices = resumed == nullptr ? devices_.eligible() : PlanOf(history, *resumed).devices;
     now.spent_before = SpentBefore(history, resumed);
-    GoOnInLife(path, history, resumed, &now);
+    GoOnInLife(path, history, resumed, false, &now);
     if (is_new_job) store_.AllowNewJob();
     static uint8_t starts = 0;
     Key key;
