@@ -332,13 +332,13 @@ void TellOrder(const ColumnNames& columns, const ModelInfo& model) {
 SharedDataset OpenSamples(const SamplesSource& source, const ModelInfo& model, Labels labels) {
   SharedDataset trained_on;
   if (!source.trained_on.empty())
-    trained_on = OpenTest(source.trained_on, &model, nullptr, LabelsOf::kTraining);
+    trained_on = OpenTest(source.trained_on, &model, nullptr, LabelUse::kTraining);
   const SampleInfo* const train = trained_on == nullptr ? nullptr : &trained_on->info();
   SharedDataset samples =
       labels == Labels::kIgnored ? WithoutLabels(source.data, model, train) : nullptr;
   if (samples == nullptr) {
     samples = OpenTest(source.data, &model, train,
-                       labels == Labels::kIgnored ? LabelsOf::kNobody : LabelsOf::kTest);
+                       labels == Labels::kIgnored ? LabelUse::kNobody : LabelUse::kTest);
   }
   if (train == nullptr) TellOrder(samples->info().columns, model);
   fmt::print(stderr, "{}", NotesText({samples}));

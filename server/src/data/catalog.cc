@@ -137,15 +137,15 @@ TrainTest OpenTrainTest(const std::string& data, const std::string& test, const 
 }
 
 SharedDataset OpenTest(const std::string& test, const ModelInfo* model, const SampleInfo* train,
-                       LabelsOf labels) {
+                       LabelUse labels) {
   if (test == kSynthetic) return SyntheticFor(model, 0).test;
   const Opener opener = {model, kFashionMnistFolder};
   DataSource source = opener.Source(test);
-  source.is_of_all_devices = labels == LabelsOf::kTraining;
-  source.ignores_labels = labels == LabelsOf::kNobody;
+  source.is_of_all_devices = labels == LabelUse::kTraining;
+  source.ignores_labels = labels == LabelUse::kNobody;
   if (train != nullptr) FollowTraining(*train, &source);
   SharedDataset data = opener.Part(test, source, "test");
-  if (labels == LabelsOf::kTest && train == nullptr) RequireZero(test, *data, model);
+  if (labels == LabelUse::kTest && train == nullptr) RequireZero(test, *data, model);
   return data;
 }
 

@@ -37,7 +37,7 @@ TrainTest OpenTrainTest(const std::string& data, const std::string& test, const 
                         const std::string& fashion_mnist_folder = kFashionMnistFolder);
 
 // What the labels of a file are for.
-enum class LabelsOf {
+enum class LabelUse {
   kTest,      // predictions are compared with them
   kTraining,  // they say which class each label is, as in OpenTrainTest()
   kNobody,    // nothing: any labels are good
@@ -49,7 +49,7 @@ enum class LabelsOf {
 //   labels  what they are wanted for
 // Throws std::invalid_argument, too, for labels of a test that may count from 1.
 SharedDataset OpenTest(const std::string& test, const ModelInfo* model,
-                       const SampleInfo* train = nullptr, LabelsOf labels = LabelsOf::kTest);
+                       const SampleInfo* train = nullptr, LabelUse labels = LabelUse::kTest);
 
 // Makes a source follow the training samples: their columns, and their classes.
 void FollowTraining(const SampleInfo& train, DataSource* source);

@@ -132,7 +132,7 @@ TEST_F(DescribedData, WhoWantsNoLabelsTakesAny) {
   const posix::SharedModel model = Model("");
   for (const std::string& csv : {Rows({"up", "down"}), Rows({"1", "2"}), Rows({"", "0.5"})}) {
     const auto open = [&] {
-      return server::OpenTest(csv, model.get(), nullptr, server::LabelsOf::kNobody);
+      return server::OpenTest(csv, model.get(), nullptr, server::LabelUse::kNobody);
     };
     EXPECT_EQ(open()->size(), 2u);
     EXPECT_TRUE(open()->info().notes.empty());
