@@ -301,7 +301,8 @@ const std::vector<posix::Field<SamplesSource>>& SamplesFields() {
       Row("trained-on", &SamplesSource::trained_on,
           "the training samples, as --data of the training names them: the columns of --data are "
           "found by their names, and its labels are their classes")
-          .ByDefault("columns count in their order, and the file alone says what its labels mean"),
+          .ByDefault("the names of the model's features and classes; without them columns count in "
+                     "their order, and labels are whole numbers from 0"),
   };
   return kFields;
 }

@@ -1,6 +1,7 @@
 // What a model says of its data decides on every device alike: labels by the names of classes,
 // columns by the names of features, or a refusal that says what to add.
 #include <gtest/gtest.h>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
