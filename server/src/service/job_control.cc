@@ -82,6 +82,7 @@ JobProposal ProposeJob(const ServeRequest& request, Store& store) {
   OpenTestSet(request, *config.model);
   JobProposal proposal;
   proposal.ask = {JobAct::kStart, 0, JobSettings(request), true};
+  if (!request.model_file.empty()) proposal.ask.model = *config.description;
   if (config.codec->accounted) {
     const privacy::Statement planned = StatementOf(config);
     proposal.lines = DescribeBeforeStart(config, planned, OwnersOf(history));

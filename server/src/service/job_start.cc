@@ -99,6 +99,14 @@ JobConfig ServedConfig(const ServeRequest& o, uint32_t devices, const History& h
   return config;
 }
 
+ServeRequest RequestOf(const ServeRequest& server, const JobAsk& ask) {
+  if (ask.model.empty()) return WithSettings(server, ask.settings);
+  ServeRequest request = WithSettings(server, ask.settings, {"model"});
+  request.opened_model = posix::ParseBundle({ask.model.data(), ask.model.size()});
+  request.job.model = request.opened_model.get();
+  return request;
+}
+
 ServeRequest ResumingRequest(const ServeRequest& request, Store& store, const JobEntry& job) {
   ServeRequest resuming = request;
   if (request.Has("model")) return resuming;

@@ -33,6 +33,9 @@ JobConfig ServedConfig(const ServeRequest& request, uint32_t devices, const Hist
 // store, so no file is needed.
 ServeRequest ResumingRequest(const ServeRequest& request, Store& store, const JobEntry& job);
 
+// A queued job as a request to this server. The model of a file comes with what was asked.
+ServeRequest RequestOf(const ServeRequest& server, const JobAsk& ask);
+
 // Whether --new-job has begun this job already: then a restart goes on with it, however often the
 // server is started. A service manager starts it again at each boot, so there a job that is over
 // stays over.

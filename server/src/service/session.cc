@@ -148,7 +148,7 @@ Job* ServeSession::Make(JobChoice choice) {
 Job* ServeSession::Begin(const History& history, const JobRequestEntry& request) {
   if (fleet_.devices()->eligible() == 0) return nullptr;  // it waits for devices
   try {
-    JobChoice choice{WithSettings(request_, request.ask.settings), true, request.number};
+    JobChoice choice{RequestOf(request_, request.ask), true, request.number};
     choice.request.agrees_to_sum = request.ask.agreed;
     return Make(std::move(choice));
   } catch (const FleetChanged&) {

@@ -144,6 +144,9 @@ struct JobAsk {
   std::string settings;  // of kStart: the job's options, as text of a file of --config
   // Somebody has seen what it adds to earlier jobs on its devices, and agreed.
   bool agreed = false;
+  // Of kStart whose settings name a model file: that model, as posix::BundleOf() has it. The server
+  // that begins the job may be unable to read the file. Empty once the request is answered.
+  std::vector<uint8_t> model = {};
 };
 
 enum class JobOutcome {

@@ -249,6 +249,7 @@ int64_t SqliteJobs::AddRequest(const JobAsk& ask) {
           {"job", ask.job},
           {"settings", ask.settings},
           {"agreed", ask.agreed},
+          {"bundle", ByteSpan(ask.model.data(), ask.model.size())},
           {"asked", SecondsSince1970()}});
   Chain(database_).Append({"request", {number}});
   return number;
@@ -268,13 +269,16 @@ std::vector<JobRequestEntry> SqliteJobs::ReadRequests() {
   std::vector<JobRequestEntry> requests;
   Statement row(database_,
                 "SELECT number, act, r.job, settings, agreed, asked, outcome, a.job, reason, "
-                "answered FROM job_requests AS r LEFT JOIN job_answers AS a ON request = number "
+                "answered, CASE WHEN outcome IS NULL THEN bundle END FROM job_requests AS r LEFT "
+                "JOIN job_answers AS a ON request = number "
                 "ORDER BY number");
   while (row.Step()) {
     JobRequestEntry entry;
     entry.number = row.Integer(0);
     entry.ask = {privacy::ValueIn(kJobActs, "request", row.Text(1)), row.Integer(2), row.Text(3),
                  row.Integer(4) != 0};
+    const ByteSpan model = row.Blob(10);
+    entry.ask.model.assign(model.begin(), model.end());
     entry.asked = row.Integer(5);
     if (!row.IsNull(6)) {
       entry.answer = {privacy::ValueIn(kJobOutcomes, "answer", row.Text(6)), row.Integer(7),

@@ -85,7 +85,8 @@ inline constexpr RecordKind kRecordKinds[] = {
     {"request",
      1,
      {{"job_requests",
-       "SELECT number, act, job, settings, agreed, asked FROM job_requests WHERE number = ?"}},
+       "SELECT number, act, job, settings, agreed, bundle, asked FROM job_requests "
+       "WHERE number = ?"}},
      [](const int64_t* keys) { return fmt::format("request number {}", keys[0]); }},
     {"answer",
      1,

@@ -239,6 +239,7 @@ CREATE TABLE job_requests (  -- what somebody asked of the jobs
   job INTEGER NOT NULL,        -- stop, resume: which; start: that it replaces, 0: none
   settings TEXT NOT NULL,      -- start: the job's options, as a file of --config
   agreed INTEGER NOT NULL CHECK (agreed IN (0, 1)),  -- to what it adds to earlier jobs
+  bundle BLOB NOT NULL,        -- start with a model file: that model; else empty
   asked INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE job_answers (  -- what became of them

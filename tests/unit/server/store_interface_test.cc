@@ -233,6 +233,24 @@ TEST_P(StoreTest, AJobsModelIsReadBackWithoutAnyFile) {
   EXPECT_EQ(ResumingRequest(request, *store, job).job.model, request.job.model) << "it was given";
 }
 
+// The server that begins a queued job may be unable to read the file that was named.
+TEST_P(StoreTest, AQueuedJobBringsItsModelAlong) {
+  const posix::SharedModel model = posix::ParseModel(
+      "mine.toml", "name = \"mine\"\ninput = [64]\n[[layer]]\nkind = \"dense\"\noutputs = 2\n");
+  const auto store = Open(StoreMode::kCreate);
+  JobAsk ask;
+  ask.settings = "model = \"/gone/mine.toml\"\ncohort = \"3\"\n";
+  EXPECT_THROW(RequestOf(ServeRequest(), ask), std::invalid_argument);
+  ask.model = posix::BundleOf(*model);
+  const int64_t number = store->Ask(ask);
+  const JobAsk read = store->ReadHistory().requests.at(0).ask;
+  const ServeRequest request = RequestOf(ServeRequest(), read);
+  EXPECT_EQ(request.job.plan.cohort, 3);
+  EXPECT_EQ(posix::ModelDigestHex(*request.job.model), posix::ModelDigestHex(*model));
+  store->AnswerRequest(number, {JobOutcome::kRefused, 0, "for a test"});
+  EXPECT_TRUE(store->ReadHistory().requests.at(0).ask.model.empty()) << "nobody needs it now";
+}
+
 TEST_P(StoreTest, ALedgerEntryIsReadBackAsItWasCommitted) {
   const auto store = Open(StoreMode::kCreate);
   JobConfig config = SmallConfig();

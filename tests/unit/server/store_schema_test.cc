@@ -53,7 +53,7 @@ TEST_F(StoreSchemaTest, TheTablesOfVersionEightAreThese) {
             Status::kOk);
   uint8_t digest[kSha256Size];
   ASSERT_EQ(hash.Finish(digest), Status::kOk);
-  EXPECT_EQ(posix::Hex(digest), "f45b6bb5f37539f4a41e142b4e7133486642452e6b70fd815187e29e33025ec6");
+  EXPECT_EQ(posix::Hex(digest), "ff4b19c8ee8d4832c7d4a45d933273e2be1180a3bbab0ea4e8bf07d14b65b1eb");
 }
 
 TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo) {
