@@ -178,7 +178,7 @@ TEST(LiveFleetTest, ARotatedKeyOpensNothingAndTheDeviceGoesOnWithItsNewOne) {
   Caller thief(server.port, site.key(0));
   ASSERT_EQ(thief.Connect(), Status::kOk);
   EXPECT_EQ(thief.Hello().code, ErrorCode::kKeyRotated);
-  EXPECT_TRUE(thief.IsClosedWithin(1000)) << "and nothing else is said";
+  EXPECT_TRUE(thief.IsClosedWithin(kPatienceMs)) << "and nothing else is said";
   EXPECT_TRUE(LogSays(server, name + ": somebody with a key that was replaced connected"))
       << ReadFile(server.log);
   const size_t before = server.releases();
@@ -222,6 +222,7 @@ TEST(LiveFleetTest, ARevokedKeyAStrangerAndACopiedDiskAreNamed) {
   EXPECT_TRUE(LogSays(server, copied + ": two machines have its key")) << ReadFile(server.log);
   EXPECT_TRUE(Says(ReadFile(site.ClientLog(2)) + ReadFile(site.Path("copy.log")),
                    "another machine connected with this device's key"));
+  EXPECT_TRUE(Eventually([&] { return Says(ReadFile(store + "-devices"), "two-machines"); }));
   const std::string states = Sotto(site, {"status", store, "--devices"});
   EXPECT_TRUE(Says(states, "  two-machines  " + copied)) << states;
   EXPECT_TRUE(Says(states, "  revoked       " + revoked)) << states;

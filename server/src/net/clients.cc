@@ -10,6 +10,7 @@ namespace sotto::server {
 namespace {
 
 constexpr uint64_t kLastWordsMs = 2000;
+constexpr uint64_t kGaveWayMs = 10'000;  // a machine that trains answers later
 constexpr int kDelayedPerTurn = 128;
 constexpr uint64_t kReadBudgetNs = 10'000'000;  // of one turn; the last request may exceed it
 
@@ -328,8 +329,9 @@ void Server::Loop::TickSessions() {
       Pump(*client);
     }
     // A client that does not take the last bytes in time is closed without them.
+    const bool gave_way = session.dismissed && session.proved && !session.writing;
     if (!client->closing && session.closed_since_ms != 0 &&
-        now() >= session.closed_since_ms + kLastWordsMs) {
+        now() >= session.closed_since_ms + (gave_way ? kGaveWayMs : kLastWordsMs)) {
       Close(*client);
     }
   }

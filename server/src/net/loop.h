@@ -120,7 +120,6 @@ class Server::Loop {
   struct Takeovers {
     uint32_t count = 0;
     uint64_t last_ms = 0;
-    Id dismissed = 0;  // the last session that gave way
   };
 
   struct Deadline {
@@ -294,7 +293,8 @@ class Server::Loop {
   SharedFormerKeys former_ = std::make_shared<const FormerKeys>();
   Session* handshaking_ = nullptr;                     // whose handshake is computed
   std::unordered_map<uint32_t, Takeovers> takeovers_;  // by device
-  std::deque<Deadline> deadlines_;                     // of the last attempts
+  std::deque<Id> gave_way_;         // sessions that may still show that their machine is alive
+  std::deque<Deadline> deadlines_;  // of the last attempts
   NetworkFigures figures_;
   std::minstd_rand jitter_{std::random_device()()};
 

@@ -19,6 +19,7 @@ namespace sotto::server {
 namespace {
 
 constexpr size_t kRememberedDeadlines = 16;
+constexpr size_t kMostGaveWay = 64;        // a whole fleet may connect anew at once
 constexpr uint64_t kTakeoverMs = 600'000;  // a takeover after a longer rest counts as the first
 constexpr uint32_t kFirstPauseMs = 500;
 constexpr uint32_t kLastPauseMs = 30'000;
@@ -158,16 +159,24 @@ void Server::Loop::GiveWay(Client& older) {
   takeovers.last_ms = now();
   const uint32_t pause_ms = std::min(kFirstPauseMs << std::min(takeovers.count, 6U), kLastPauseMs);
   ++takeovers.count;
-  if (Client* before = Find(takeovers.dismissed)) Close(*before);
-  takeovers.dismissed = older.id;
   older.session->dismissed = !older.session->working;
+  gave_way_.push_back(older.id);
+  if (gave_way_.size() > kMostGaveWay) {
+    if (Client* first = Find(gave_way_.front())) Close(*first);
+    gave_way_.pop_front();
+  }
   Dismiss(older, ErrorCode::kOtherMachine, "connected again", Jittered(pause_ms));
 }
 
+// A machine that is alive goes on with its request, or closes the connection.
 void Server::Loop::OnDismissedRead(Client& client, ssize_t got) {
-  if (got >= 0) return;
-  if (got == UV_EOF && client.session->proved) Sign(DeviceSign::Kind::kTakeover, client);
-  Close(client);
+  const bool is_alive = got > 0 || got == UV_EOF;
+  if (is_alive && client.session->proved) {
+    Sign(DeviceSign::Kind::kTakeover, client);
+    Close(client);
+  } else if (got < 0) {
+    Close(client);
+  }
 }
 
 // A connection that has proved a former key: nothing that it says is read.

@@ -121,7 +121,10 @@ void ServedDevices::Tell(const std::string& id) {
   const DeviceView view = Of((*told_of_)[device->second]);
   if (view.row->severity == Severity::kOk || view.row->state == DeviceState::kNeverSeen) return;
   const auto line = lines_.Take(view.row->name, id, DescribeState(id, view), posix::NowMs());
-  if (line) tell_(id, view, *line);
+  if (!line) return;
+  tell_(id, view, *line);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  next_write_ms_ = 0;  // `sotto status` knows it as soon as the log does
 }
 
 DeviceView ServedDevices::Of(const DeviceRecord& device) const {
