@@ -50,13 +50,11 @@ void Server::Loop::Finish() {
     return;
   }
   AskForHeld();
-  events_.info(job_->finish_reason());
   source_->OnEnd();
 }
 
 void Server::Loop::BeginFarewell() {
   if (job_->gave_up()) {
-    events_.info(job_->finish_reason() + "; a later start goes on here");
     if (IsPoolIdle()) StopLoop();
     return;
   }
@@ -66,7 +64,6 @@ void Server::Loop::BeginFarewell() {
   }
   farewell_deadline_ms_ = now() + options_.farewell_ms;
   AskForHeld();
-  events_.info(job_->finish_reason());
 }
 
 }  // namespace sotto::server

@@ -296,6 +296,7 @@ void Server::Loop::AnnounceAttempt() {
   StartRoundTimer();
   job_->Proceed();
   AskForHeld();
+  phase_.goes_on = false;
   phase_.drawn = static_cast<uint32_t>(job_->cohort().size());
   phase_.opened_ms = WallClockMs();
   phase_.deadline_ms =
@@ -347,6 +348,7 @@ bool Server::Loop::Extend() {
                   1e-3 * static_cast<double>(shift_ms), job_->round() + 1, job_->attempt() + 1));
   if (awaits_publication_) return true;
   phase_.deadline_ms += static_cast<int64_t>(shift_ms);
+  phase_.goes_on = true;
   Tell(ServerPhase::Kind::kOpen);
   return true;
 }

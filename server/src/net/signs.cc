@@ -120,6 +120,11 @@ std::string Server::Loop::DescribeOtherModel(const Request& hello, bool is_first
 }
 
 void Server::Loop::RememberDeadline() {
+  const auto is_earlier_jobs = [&](const Deadline& of) {
+    return of.round == job_->round() && of.attempt == job_->attempt();
+  };
+  deadlines_.erase(std::remove_if(deadlines_.begin(), deadlines_.end(), is_earlier_jobs),
+                   deadlines_.end());
   deadlines_.push_back({job_->round(), job_->attempt(), deadline_ms_});
   if (deadlines_.size() > kRememberedDeadlines) deadlines_.pop_front();
 }

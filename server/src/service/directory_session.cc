@@ -249,7 +249,7 @@ void ServedDirectory::Run() {
     throw Stopped(posix::StopSignal(), "stopped at " + summary + rest);
   }
   log_.Write(event::kJobOver, "all nodes have finished: " + summary,
-             {{"reason", "all nodes have finished"}});
+             {{"ended", "all-steps"}});
 }
 
 }  // namespace

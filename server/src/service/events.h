@@ -21,6 +21,7 @@ inline constexpr EventKind kWaiting = {"waiting", LogLevel::kInfo, "{text}"};
 inline constexpr EventKind kRoundOpened = {"round-opened", LogLevel::kInfo, "{text}"};
 inline constexpr EventKind kReleased = {"released", LogLevel::kInfo, "{text}"};
 inline constexpr EventKind kGivenUp = {"given-up", LogLevel::kInfo, "{text}"};
+inline constexpr EventKind kJobBegun = {"job-begun", LogLevel::kInfo, "{text}"};
 inline constexpr EventKind kJobOver = {"job-over", LogLevel::kInfo, "{text}"};
 inline constexpr EventKind kDeviceState = {"device-state", LogLevel::kWarning, "{text}"};
 
@@ -36,11 +37,12 @@ inline constexpr Row kAll[] = {
     {&kDetail, "", "a connection ends or is refused: with `-v`"},
     {&kWarning, "", "a line that begins with WARNING or ALARM"},
     {&kListening, "port", "the server takes connections"},
+    {&kJobBegun, "job, model", "a job begins, or goes on after a start"},
     {&kWaiting, "round", "no round opens, for this reason"},
     {&kRoundOpened, "round, attempt, drawn", "an attempt at a round takes updates"},
     {&kReleased, "round, attempt, reports", "a round was released"},
     {&kGivenUp, "round, attempt, reports", "an attempt ended without a release"},
-    {&kJobOver, "reason", "all nodes of a directory have finished"},
+    {&kJobOver, "ended", "the job is over, or gave up: how it ended"},
     {&kDeviceState, "device, state", "a device has a state that wants a look, see its table"},
 };
 

@@ -179,9 +179,11 @@ privacy::Statement ServedJob::PlannedStatement() {
 
 //   planned  as PlannedStatement() has it
 void ServedJob::LogStart(const privacy::Statement& planned) const {
-  parts_.lines.Write(fmt::format("job {}: {}, model {}, {} of {} released", number_,
+  parts_.lines.Write(event::kJobBegun,
+                     fmt::format("job {}: {}, model {}, {} of {} released", number_,
                                  Counted(devices_->eligible(), "device"), config_.model->name,
-                                 job_->round(), Counted(config_.plan.rounds, "round")));
+                                 job_->round(), Counted(config_.plan.rounds, "round")),
+                     {{"job", static_cast<uint64_t>(number_)}, {"model", config_.model->name}});
   parts_.lines.Write(
       fmt::format("devices need: {}; a device that lacks one is told to wait, and counted here",
                   DescribeNeeds({config_.TaskFor(0, config_.training.clip_l2),

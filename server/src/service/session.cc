@@ -104,7 +104,11 @@ ServerEvents ServeSession::Events() {
 void ServeSession::LogPhase(const ServerPhase& phase) const {
   const uint64_t round = uint64_t{phase.round} + 1;
   const uint64_t attempt = uint64_t{phase.attempt} + 1;
-  if (phase.kind == ServerPhase::Kind::kOpen) {
+  if (phase.kind == ServerPhase::Kind::kFinished) {
+    const bool goes_on = phase.end == Halt::kGaveUp && request_.once;
+    log_.Write(event::kJobOver, phase.reason + (goes_on ? "; a later start goes on here" : ""),
+               {{"ended", Name(phase.end)}});
+  } else if (phase.kind == ServerPhase::Kind::kOpen && !phase.goes_on) {
     log_.Write(event::kRoundOpened,
                fmt::format("round {} attempt {}: {} drawn", round, attempt,
                            Counted(phase.drawn, "device")),
