@@ -248,8 +248,7 @@ void ServedDirectory::Run() {
         directory_->is_finished() ? "; all nodes have finished" : "; a later start goes on here";
     throw Stopped(posix::StopSignal(), "stopped at " + summary + rest);
   }
-  log_.Write(event::kJobOver, "all nodes have finished: " + summary,
-             {{"ended", "all-steps"}});
+  log_.Write(event::kJobOver, "all nodes have finished: " + summary, {{"ended", "all-steps"}});
 }
 
 }  // namespace
