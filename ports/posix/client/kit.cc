@@ -17,10 +17,11 @@ namespace {
 
 using Row = Field<ClientOptions>;
 
-// Whether an option was given, or another one that takes its place.
+// Whether an option was given, or another one that takes its place or has no use for it.
 bool IsGiven(const std::vector<Row>& rows, const ClientOptions& options, const std::string& name) {
   const auto given = [&](const char* other) { return options.given.count(other) > 0; };
   if (given(name.c_str())) return true;
+  if (name == "accept-model" && options.peer.is_on) return true;  // a node names its model
   // They describe one file.
   if ((name == "labels" || name == "samples") && given("data")) return true;
   return std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
@@ -54,7 +55,7 @@ ClientOptions WithKit(ClientOptions options) {
   ResolveFiles(folder, &kit.settings);
   const std::vector<Row> rows = RowsOfKits();
   for (const Field<KitSettings>& in_kit : KitFields()) {
-    const std::string text = ToText(in_kit.get(kit.settings));
+    const std::string text = ExactText(in_kit, in_kit.get(kit.settings));
     if (text.empty() || IsGiven(rows, options, in_kit.name)) continue;
     for (const Row& row : rows) {
       if (std::string_view(row.name) == in_kit.name) row.set(options, ParseValue(row, text));

@@ -240,8 +240,8 @@ void RequireKeyOutput(const KeysOptions& o, const char* why) {
   if (!to.header.empty() || !to.key.empty() || !to.kit.empty()) {
     if (HasKitSettings(o) && to.header.empty() && to.kit.empty()) {
       throw std::invalid_argument(
-          "--server, --model, --accept-model, --data, --labels and --samples are for --kit and "
-          "--header: a key file has none of them");
+          "--server, --data and the other settings of kits are for --kit and --header: a key file "
+          "has none of them");
     }
     return RequireNoStoreFiles(o);
   }

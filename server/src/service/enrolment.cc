@@ -95,7 +95,7 @@ posix::KitSettings KitOf(const std::string& id, const posix::KitSettings& given,
       fmt::format("{}: the kit of device {}", store.name(), id), store.KitOf(id));
   for (const auto& row : posix::KitFields()) {
     const posix::Value value = row.get(given);
-    if (!posix::ToText(value).empty()) row.set(settings, value);
+    if (!posix::ExactText(row, value).empty()) row.set(settings, value);
   }
   return settings;
 }

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <sys/stat.h>
+#include <vector>
 
 #include "kit.h"
 #include "sotto/data/source.h"
@@ -62,8 +63,15 @@ Kit FullKit() {
   Kit kit;
   kit.key.device_id = "pi-7";
   EXPECT_TRUE(ParseHex(kSecret, kit.key.secret.bytes));
-  kit.settings = {"[::1]:7177", kDigest + "," + std::string(64, 'e'),
-                  "a \"b\"\\=c\t.csv:label=x,y\xC3\xA9", "labels", "5:10"};
+  kit.settings = {"[::1]:7177",
+                  kDigest + "," + std::string(64, 'e'),
+                  "a \"b\"\\=c\t.csv:label=x,y\xC3\xA9",
+                  "labels",
+                  "5:10",
+                  128.0,
+                  0.5,
+                  {},
+                  500u};
   return kit;
 }
 
@@ -117,6 +125,8 @@ TEST_F(KitFileTest, ASpoiltKitIsRefusedWithItsLineAndWithoutItsSecret) {
   Refuses(good + "[more]\ndata = \"x\"\n", "line 6: a kit has no sections");
   Refuses(good + "samples = 5\n", "line 5: samples: expected a text in quotes");
   Refuses(good + "samples = \"5\"\n", "line 5: samples 5: expected FIRST:COUNT");
+  Refuses(good + "model-memory = \"5\"\n", "line 5: model-memory: expected a number");
+  Refuses(good + "model-memory = 0\n", "line 5: model-memory 0: 0 is not in the range");
   Refuses(good + "data = \"\"\n", "line 5: data : it is empty");
   Refuses(good + "data = [\"a\"]\n", "line 5: data: expected a text in quotes");
   Refuses(good + "accept-model = [\"dd\"]\n", "line 5: accept-model dd: expected any or digests");
@@ -174,6 +184,15 @@ TEST_F(KitFileTest, AKitGivesTheOptionsThatAreNotGiven) {
   EXPECT_EQ(all.samples, "") << "these were of the kit's data";
   EXPECT_EQ(KeyOf(all).device_id, "other");
   EXPECT_EQ(MarkPath(all), typed.key + ".mark");
+}
+
+TEST_F(KitFileTest, ANodeTakesNoModelOfItsKit) {
+  ClientOptions typed;
+  typed.kit = Write(kBegin + kKey + "data = \"rows.csv\"\naccept-model = [\"" +
+                    std::string(64, 'D') + "\"]\n");
+  EXPECT_EQ(AcceptedDigests(WithKit(typed).accept_model), std::vector<std::string>({kDigest}));
+  typed.peer.is_on = true;
+  EXPECT_EQ(WithKit(typed).accept_model, "");
 }
 
 TEST_F(KitFileTest, WhatNeitherOptionsNorKitSayIsAskedFor) {

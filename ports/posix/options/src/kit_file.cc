@@ -110,13 +110,15 @@ std::string Quoted(const std::string& text) {
   return quoted + '"';
 }
 
-std::string TextOf(const std::string& where, const Setting& setting) {
-  if (setting.kind == Setting::Kind::kText) return setting.value;
+std::string TextOf(const std::string& where, const Setting& setting, Kind kind = Kind::kText) {
+  const bool is_number = kind != Kind::kText;
+  if (is_number ? setting.is_number() : setting.kind == Setting::Kind::kText) return setting.value;
   if (setting.kind == Setting::Kind::kTexts && setting.key == "accept-model") {
     return fmt::format("{}", fmt::join(setting.items, ","));
   }
   Refuse(where, static_cast<size_t>(setting.line),
-         fmt::format("{}: expected a text in quotes", setting.key));
+         fmt::format("{}: expected {}", setting.key,
+                     is_number ? "a number, without quotes" : "a text in quotes"));
 }
 
 // What a kit has beside its settings.
@@ -146,7 +148,7 @@ void Apply(const std::string& where, const Setting& setting, Beginning* begin,
   for (const Field<KitSettings>& row : KitFields()) {
     names.emplace_back(row.name);
     if (name != row.name) continue;
-    const std::string text = TextOf(where, setting);
+    const std::string text = TextOf(where, setting, row.kind);
     try {
       row.set(*settings, ParseValue(row, text));
     } catch (const std::invalid_argument& error) {
@@ -184,6 +186,17 @@ std::vector<Field<KitSettings>> KitFields() {
       Row("labels", &KitSettings::labels, "IDX file of the labels on the devices"),
       Row("samples", &KitSettings::samples, "FIRST:COUNT, which samples of that file they take")
           .Checked(CheckSamples),
+      Row("model-memory", &KitSettings::model_memory_mb,
+          "the most memory for an accepted model on a device, MB")
+          .Within({1, 1e6}),
+      Row("round-seconds", &KitSettings::round_s, "the most seconds for a training on a device")
+          .Within({0, 1e9}),
+      Row("min-private-noise", &KitSettings::min_private_noise,
+          "the devices refuse a job that asks for less noise of their own")
+          .Within({0, 1e9}),
+      Row("max-private-updates", &KitSettings::max_private_updates,
+          "the most updates with private noise that a device sends in its life")
+          .Within({0, 1e9}),
   };
 }
 
@@ -251,10 +264,10 @@ SecretText KitText(const Kit& kit) {
 std::string KitSettingsText(const KitSettings& settings) {
   std::string text;
   for (const Field<KitSettings>& row : KitFields()) {
-    const std::string value = ToText(row.get(settings));
+    const std::string value = ExactText(row, row.get(settings));
     if (value.empty()) continue;
     (void)ParseValue(row, value);
-    std::string shown = Quoted(value);
+    std::string shown = row.kind == Kind::kText ? Quoted(value) : value;
     if (row.name == std::string_view("accept-model") && value != kEveryModel) {
       shown = fmt::format("[\"{}\"]", fmt::join(AcceptedDigests(value), "\", \""));
     }

@@ -6,7 +6,7 @@
 //   key = "HEX"                      64 hexadecimal digits: the device's secret
 //   server = "fleet.example.org:7177"
 //   accept-model = ["DIGEST", ...]   or "any"
-//   data = "readings.csv"            and labels, samples: as the options of sotto-client
+//   data = "readings.csv"            and more of KitFields(), as the options of sotto-client
 //
 // It is TOML, of mode 0600. What stands behind the key are options of sotto-client under their
 // names; KitFields() is the list of those that a kit may hold, on both sides. To change the format,
@@ -16,6 +16,8 @@
 // The secret never reaches the reader of TOML, nor a message. Stateless; safe in any thread.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,13 +31,17 @@ namespace sotto::posix {
 inline constexpr char kKitEnding[] = ".sotto";
 inline constexpr char kEveryModel[] = "any";  // as --accept-model
 
-// The options of sotto-client that a kit may hold, as texts of the command line. Empty: not in it.
+// The options of sotto-client that a kit may hold. Empty or absent: not in it.
 struct KitSettings {
   std::string server;
   std::string accept_model;  // kEveryModel, or digests with commas between them
   std::string data;
   std::string labels;
   std::string samples;
+  std::optional<double> model_memory_mb;
+  std::optional<double> round_s;
+  std::optional<double> min_private_noise;
+  std::optional<uint32_t> max_private_updates;
 };
 
 struct Kit {
@@ -49,7 +55,8 @@ std::vector<Field<KitSettings>> KitFields();
 // What is wrong with an accept-model; empty: nothing.
 std::string CheckAcceptModel(const std::string& text);
 
-// The digests of an accept-model, in lower case; none of kEveryModel. Throws std::invalid_argument for another text.
+// The digests of an accept-model, in lower-case digits; none of kEveryModel. Throws
+// std::invalid_argument for another text.
 std::vector<std::string> AcceptedDigests(const std::string& accept_model);
 
 // Throws where ReadSecretFile() does, and a FileError "PATH: line 3: what is wrong, what to do".
