@@ -173,10 +173,11 @@ const kManyDevices = 200;  // beyond these nobody reads a list unasked
 const sortedBy = {};
 function drawSorted(place, caption, columns, devices, cells) {
   const by = sortedBy[place] ?? "id";
+  const worst = sortedBy[place] ? () => 0 : (a, b) => isOdd(b) - isOdd(a);  // unasked: what wants somebody to look comes first
   const isText = ["id", "state", "owner", "text"].includes(by);
   const order = (a, b) => isText ? String(a[by] ?? "").localeCompare(String(b[by] ?? "")) || a.id.localeCompare(b.id)
     : Number(b[by] ?? 0) - Number(a[by] ?? 0);
-  const list = table(caption, Object.values(columns), [...devices].sort(order).map(cells));
+  const list = table(caption, Object.values(columns), [...devices].sort((a, b) => worst(a, b) || order(a, b)).map(cells));
   list.querySelectorAll("th").forEach((cell, i) => {
     const field = Object.keys(columns)[i];
     if (field === by) cell.setAttribute("aria-sort", isText ? "ascending" : "descending");
@@ -193,6 +194,8 @@ function drawSorted(place, caption, columns, devices, cells) {
 const deviceState = device => device.state ?? (device.revoked ? "revoked" : device.connected ? "connected"
   : known(device.last_seen) ? "gone" : "not seen");
 const kQuietStates = ["connected", "waiting", "training", "uploaded", "revoked"];
+
+const isOdd = device => device.severity ? device.severity !== "ok" : Boolean(device.state) && !kQuietStates.includes(device.state);
 
 const deviceColumns = {
   id: ["name", device => device.id],

@@ -97,7 +97,8 @@ const drawn = value => Number.isFinite(value) ? value : null;
 
 // A table of texts with a caption for those who hear it. A cell that starts with a digit is a number.
 function table(caption, head, rows) {
-  const cell = (tag, text) => make(tag, {class: /^[\d–∞-]/.test(text) ? "number" : null}, String(text));
+  const kind = text => /^[\d–∞-]/.test(text) ? "number" : text.length > 24 ? "words" : null;
+  const cell = (tag, text) => make(tag, {class: kind(String(text))}, String(text));
   return make("table", {}, make("caption", {class: "spoken"}, caption),
               make("thead", {}, make("tr", {}, ...head.map(text => make("th", {scope: "col"}, text)))),
               make("tbody", {}, ...rows.map(row => make("tr", {}, ...row.map(text => cell("td", text))))));

@@ -47,7 +47,7 @@ serve() {
 look() { "${checks[@]}" "${url}" --token "${token}" "$@" || fail "the page of $*"; }
 
 "${sotto}" keys new fleet.db --count 2 --out keys > keys.log
-"${sotto}" report fleet.db --out empty.html > report.log
+"${sotto}" report fleet.db --operator --out empty.html > report.log
 "${checks[@]}" "file://${work}/empty.html" empty
 
 # A job that lasts as long as somebody looks.

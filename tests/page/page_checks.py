@@ -101,7 +101,7 @@ def open_page(browser, url, token):
 def canvases(browser):
     """Charts that are shown, and whether each has ink."""
     return browser.js("""
-        return [...document.querySelectorAll("#charts figure:not([hidden])")].map(figure => {
+        return [...document.querySelectorAll("figure.chart:not([hidden])")].map(figure => {
           const canvas = figure.querySelector("canvas");
           if (!canvas) return [figure.id, false];
           const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -110,15 +110,18 @@ def canvases(browser):
 
 
 def check_charts(url, token):
-    """Charts have ink, nothing complains, nothing comes from elsewhere."""
+    """Charts have ink, counts have whole ticks, what is constant is a text, nothing complains or comes from elsewhere."""
     with Browser() as browser:
         open_page(browser, url, token)
-        browser.wait("charts", "return document.querySelectorAll('#charts canvas').length > 0")
+        browser.wait("charts", "return document.querySelector('#chart-epsilon canvas') !== null")
         drawn = canvases(browser)
         assert all(ink for _, ink in drawn), drawn
-        names = [name for name, _ in drawn]
-        for name in ("chart-clip", "chart-epsilon"):
-            assert name in names, names
+        assert "chart-clip" not in [name for name, _ in drawn], drawn
+        assert "Clipping" in browser.text("#constants"), browser.text("#constants")
+        ticks = browser.js("""
+            return shown.charts.filter(chart => chart.plot && !chart.figure.hidden)
+              .flatMap(chart => chart.row.x ? [] : [0, ...chart.row.isWhole ? [1] : []].flatMap(at => chart.plot.axes[at]._values));""")
+        assert ticks and all(tick == "" or tick.replace(",", "").isdigit() for tick in ticks), ticks
         assert browser.complaints() == [], browser.complaints()
         own = urllib.parse.urlsplit(url)
         for address in browser.requested():
@@ -201,12 +204,10 @@ EPSILONS = """
     draw();
     const job = shown.job();
     const all = [];
-    document.querySelectorAll("#claims .claim strong").forEach((element, i) =>
+    document.querySelectorAll("#claims .claim h3").forEach((element, i) =>
       all.push([`claim ${i}`, element.textContent.split(" ")[1], job.claims[i].epsilon]));
-    const spent = [...document.querySelectorAll("#figures .figure")]
-      .filter(each => each.querySelector(".name").textContent === "privacy spent");
-    spent.forEach((element, i) =>
-      all.push([`figure ${i}`, element.querySelector(".value").textContent.split(" ")[1], job.claims[i].epsilon]));
+    document.querySelectorAll("#privacy .epsilon").forEach((element, i) =>
+      all.push([`first screen, ${i}`, element.textContent, job.claims[i].epsilon]));
     const rounds = job.rounds.slice(-10).reverse();
     document.querySelectorAll("#rounds tbody tr").forEach((row, i) => {
       all.push([`number of row ${i}`, row.cells[0].textContent.replaceAll(",", ""), rounds[i].round]);
@@ -258,7 +259,7 @@ def check_paper(url, token):
     """On paper no column is cut, no word of a table broken, and the texts of charts can be read."""
     with Browser() as browser:
         open_page(browser, url, token)
-        for width, places in ((688, "#claims, #settings, #figures, #charts"), (1032, "#rounds, #jobs")):
+        for width, places in ((688, "#claims, #settings, #first, #charts"), (1032, "#rounds, #jobs")):
             print_it(browser, width)
             cut = browser.js("""
                 return [...document.querySelectorAll(arguments[0])].filter(each => each.offsetParent)
@@ -267,7 +268,7 @@ def check_paper(url, token):
             assert cut == [], (width, cut)
         print_it(browser, 688)
         scales = browser.js("""
-            return [...document.querySelectorAll("#charts figure:not([hidden]) canvas")].map(canvas =>
+            return [...document.querySelectorAll("figure.chart:not([hidden]) canvas")].map(canvas =>
               canvas.getBoundingClientRect().width / (canvas.width / devicePixelRatio));""")
         assert all(12 * scale * 72 / 96 >= 7 for scale in scales), scales
         broken = browser.js("""
@@ -301,22 +302,35 @@ def check_login(url, token):
 
 
 def check_live(url, token):
-    """Events keep the page up to date: it shows what a fresh overview has."""
+    """Events keep the page up to date: it shows what a fresh overview has, and nothing below the first screen moves."""
     if not token:
         return
     with Browser() as browser:
+        browser.screen(1440)
         open_page(browser, url, token)
+        browser.wait("names", "return document.querySelectorAll('#device-list tbody tr').length > 0")
+        top = "return document.getElementById('charts-section').getBoundingClientRect().top"
+        place = browser.js(top)
         before = browser.js("return shown.job().rounds_released")
         browser.js("window.wasHere = true")
         browser.wait("two more rounds", f"return shown.job().rounds_released >= {before + 2}")
         assert browser.js("return window.wasHere"), "the page was loaded anew"
         assert browser.js("return shown.job().rounds.every((round, i) => round.round === i + 1)")
         assert browser.js("return shown.job().rounds_released === shown.job().rounds.length")
-        browser.wait("the figures are drawn", "return document.getElementById('figures').textContent"
-                     ".includes(`${shown.job().rounds_released} of`)")
+        browser.wait("the progress is drawn", "return document.getElementById('progress-text').textContent"
+                     ".startsWith(`${number(shown.job().rounds_released)} of`)")
+        assert browser.js(top) == place, "the charts moved"
         assert "live" in browser.text("#connection")
-        browser.js("document.getElementById('show-devices').click()")
-        browser.wait("names", "return document.querySelectorAll('#device-list tbody tr').length > 0")
+        for width, height in ((1440, 900), (390, 844)):
+            browser.screen(width, height)
+            cards = browser.js("""
+                return [...document.querySelectorAll("#first > .card")].map(card =>
+                  [card.id, card.getBoundingClientRect().bottom]);""")
+            assert len(cards) == 5 and all(bottom <= height for _, bottom in cards), (width, cards)
+        browser.wait("each class", "return shown.job().classes !== undefined && shown.job().classes !== null")
+        browser.js("document.getElementById('classes-details').open = true")
+        browser.wait("classes", "return document.querySelectorAll('#classes tbody tr').length > 1")
+        assert browser.js("return [...document.querySelectorAll('table')].every(table => table.caption?.textContent)")
         assert browser.complaints() == [], browser.complaints()
 
 
@@ -385,14 +399,19 @@ def check_gave_up(url, token):
     with Browser() as browser:
         open_page(browser, url, token)
         browser.wait("the job gives up", "return document.getElementById('state').className === 'loud'")
-        assert "GAVE UP" in browser.text("#state") and len(browser.text("#state")) > 20, browser.text("#state")
+        assert "GAVE UP" in browser.text("#state"), browser.text("#state")
+        assert len(browser.text("#reason")) > 15, browser.text("#reason")
 
 
 def check_empty(url, token):
     """A store without jobs says what to do."""
     with Browser() as browser:
         open_page(browser, url, token)
-        assert "sotto keys new" in browser.text("#state"), browser.text("#state")
+        assert "no job yet" in browser.text("#state"), browser.text("#state")
+        assert "sotto job start" in browser.text("#steps"), browser.text("#steps")
+        browser.js("shown.overview.devices = {registered: 0, eligible: 0, revoked: 0}; draw()")
+        assert "no device yet" in browser.text("#state"), browser.text("#state")
+        assert "sotto keys new" in browser.text("#steps"), browser.text("#steps")
         assert browser.complaints() == [], browser.complaints()
 
 
