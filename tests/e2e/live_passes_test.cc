@@ -1,6 +1,7 @@
 // Tests of a real server whose devices take part in at most so many rounds.
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
@@ -76,6 +77,58 @@ TEST(LivePassesTest, AJobWaitsForDevicesGoesOnAfterARestartAndEndsWithTheirTurns
   server = site.Serve(second);
   EXPECT_TRUE(Says(ReadFile(server.log), "the store's life: this job has epsilon"));
   EXPECT_TRUE(Says(ReadFile(server.log), "4 of 4 devices have room for all their turns"));
+}
+
+// The disk dies between two copies, and one device has lost its receipt.
+TEST(LivePassesTest, AfterADeadDiskAnOlderCopyIsRecoveredAndTheJobGoesOn) {
+  Site site(4);
+  const std::string store = site.Path("store");
+  const auto sotto = [&](const Arguments& arguments, int status = 0) {
+    Process process = site.Sotto(arguments, "sotto.log");
+    EXPECT_EQ(process.Wait(), status) << ReadFile(site.Path("sotto.log"));
+    return ReadFile(site.Path("sotto.log"));
+  };
+  Arguments job = PassesJob();
+  job[3] = "20";  // turns
+  Server server = site.Serve(job);
+  std::vector<Process> clients = site.Clients(server.port);
+  ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
+  sotto({"store", "backup", store, site.Path("copy")});
+  ASSERT_TRUE(server.WaitForReleases(server.releases() + 4)) << ReadFile(server.log);
+  server.process.Signal(SIGKILL);
+  server.process.Wait();
+  clients.clear();
+  for (const char* file : {"store", "store-wal", "store-shm", "store-journal"}) {
+    std::filesystem::remove(site.Path(file));
+  }
+  std::filesystem::rename(site.Path("copy"), store);
+
+  server = site.Serve(job);
+  clients = site.Clients(server.port);
+  EXPECT_EQ(server.process.Wait(), 4);
+  EXPECT_TRUE(Says(ReadFile(server.log), "`sotto store recover`")) << ReadFile(server.log);
+  clients.clear();
+  const std::string dry = sotto({"store", "recover", store, "--dry-run"});
+  EXPECT_TRUE(Says(dry, "job 1") && Says(dry, "turns, less the lost ones")) << dry;
+  EXPECT_TRUE(Says(dry, "nothing was changed")) << dry;
+  EXPECT_TRUE(Says(sotto({"store", "recover", store}, 2), "--yes"));
+  for (int after_ms = 0; after_ms < 40; after_ms += 10) {
+    Process killed = site.Sotto({"store", "recover", store, "--yes"}, "killed.log");
+    killed.Wait(after_ms);
+    killed.End();
+    EXPECT_TRUE(Says(sotto({"status", store, "--verify"}), "each as it was written"));
+  }
+  EXPECT_TRUE(Says(sotto({"store", "recover", store, "--yes"}), "recovered"));
+  std::filesystem::remove(site.Path("keys/" + site.key(3).device_id + ".key.mark"));
+
+  server = site.Serve(job);
+  clients = site.Clients(server.port);
+  ASSERT_TRUE(server.WaitForReleases(server.releases() + 3)) << ReadFile(server.log);
+  const std::string ledger = sotto({"account", "ledger", store});
+  EXPECT_TRUE(Says(ledger, "3 of 4 devices have settled since")) << ledger;
+  EXPECT_TRUE(Says(ledger, "counts as spent for good")) << ledger;
+  EXPECT_TRUE(Says(ledger, "in all: no one figure")) << ledger;
+  EXPECT_FALSE(Says(sotto({"account", "ledger", store, "--published"}), "settled"));
 }
 
 TEST(LivePassesTest, DevicesReportAtTheTimeThatTheServerNames) {

@@ -203,6 +203,7 @@ std::string DescribeForOperator(const JobLedger& ledger) {
   if (ledger.halt) {
     text += fmt::format("  {}: {}\n", Name(ledger.halt->kind), ledger.halt->reason);
   }
+  if (!ledger.recovery.empty()) text += fmt::format("  {}\n", ledger.recovery);
   const std::string turns = DescribeTurns(ledger.turns);
   if (!turns.empty()) text += "  turns: " + turns + "\n";
   const std::string never = DescribeNeverAsked(ledger.turns);
@@ -332,6 +333,7 @@ Json ToJson(const LedgerOptions& o, const std::vector<JobLedger>& jobs) {
     if (!o.published) {
       json["jobs"].back()["evaluations"] = EvaluationsToJson(job);
       json["jobs"].back()["halt"] = HaltToJson(job);
+      if (!job.recovery.empty()) json["jobs"].back()["recovery"] = job.recovery;
       if (job.turns.participations > 0) json["jobs"].back()["turns"] = TurnsToJson(job.turns);
     }
     for (const LedgerEntry& entry : job.releases)

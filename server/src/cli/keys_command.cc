@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <filesystem>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <memory>
@@ -14,6 +15,7 @@
 
 #include "base/counted.h"
 #include "cli/commands.h"
+#include "cli/consent.h"
 #include "cli/rows.h"
 #include "plans/plan.h"
 #include "service/enrolment.h"
@@ -26,6 +28,7 @@
 #include "sotto/posix/run_key.h"
 #include "store/open_store.h"
 #include "views/output_file.h"
+#include "views/prices.h"
 
 namespace sotto::server {
 namespace {
@@ -53,6 +56,7 @@ struct KeysOptions {
   std::string kits;  // a folder
   std::string model;
   posix::KitSettings settings;  // that were given
+  Consent consent;
 };
 
 Key NewSecret(const KeysOptions& o, uint32_t index) {
@@ -87,6 +91,25 @@ std::vector<Registration> NewDevices(const KeysOptions& o) {
     if (each.owner.empty()) each.owner = o.owner;
   }
   return devices;
+}
+
+// Whether the act may be done whose price this is; says it first.
+bool Agrees(const KeysOptions& o, const Price& price, const std::string& question) {
+  if (!price.text.empty()) fmt::print("{}: {}", o.store, price.text);
+  return price.moves ? GoOn(o.consent, question) : MayAct(o.consent);
+}
+
+// Of an act on a device of the store that no figure looks at.
+bool MayChange(const KeysOptions& o, Store& store) {
+  const History history = store.ReadHistory();
+  return Agrees(o, PriceOf(history, history), "");
+}
+
+bool MayAdd(const KeysOptions& o, size_t devices, Store& store) {
+  const History history = store.ReadHistory();
+  History after = history;
+  AddEligible(static_cast<int64_t>(devices), &after);
+  return Agrees(o, PriceOf(history, after), fmt::format("add {}?", Counted(devices, "device")));
 }
 
 // The life epsilon with which a store is made. The same once more changes nothing: the command may
@@ -144,12 +167,18 @@ void PrintNew(const KeysOptions& o, const std::vector<Registration>& devices, bo
 
 void RunNew(const KeysOptions& o) {
   std::vector<Registration> devices = NewDevices(o);
+  if (o.consent.dry_run && !std::filesystem::exists(o.store)) {
+    fmt::print("{}: a new store, with {}\n", o.store, Counted(devices.size(), "device"));
+    MayAct(o.consent);
+    return;
+  }
   const std::unique_ptr<Store> store = OpenStore(o.store, StoreMode::kCreate);
-  DeviceFiles key_files(o.out, ".key");
-  DeviceFiles kits(o.kits, posix::kKitEnding);
   std::vector<Device> secrets;
   for (const Registration& each : devices) secrets.push_back(each.device);
   store->RequireNew(secrets);
+  if (!MayAdd(o, devices.size(), *store)) return;
+  DeviceFiles key_files(o.out, ".key");
+  DeviceFiles kits(o.kits, posix::kKitEnding);
   const bool had_devices = !store->ListDevices().empty();
   const posix::KitSettings settings =
       o.kits.empty() ? posix::KitSettings() : WithModel(o.settings, *store);
@@ -213,12 +242,20 @@ void RunList(const KeysOptions& o) {
 }
 
 void RunRevoke(const KeysOptions& o) {
-  OpenStore(o.store)->RevokeDevice(o.id);
+  const std::unique_ptr<Store> store = OpenStore(o.store);
+  const History history = store->ReadHistory();
+  History after = history;
+  if (o.consent.dry_run) store->FindDevice(o.id);
+  Revoke(o.id, &after);
+  if (!Agrees(o, PriceOf(history, after), fmt::format("revoke {} for good?", o.id))) return;
+  store->RevokeDevice(o.id);
   fmt::print("{}: device {} is revoked\n", o.store, o.id);
 }
 
 void RunOwner(const KeysOptions& o) {
-  OpenStore(o.store)->SetOwner(o.id, o.owner);
+  const std::unique_ptr<Store> store = OpenStore(o.store);
+  if (!MayChange(o, *store)) return;
+  store->SetOwner(o.id, o.owner);
   fmt::print(
       "{}: device {} belongs to {}; in later rounds of --sampling passes it never shares a "
       "cohort with another device of that owner\n",
@@ -255,6 +292,7 @@ void RunRotate(const KeysOptions& o) {
                    "old one opens nothing any more");
   const std::unique_ptr<Store> store = OpenStore(o.store);
   store->FindDevice(o.id);  // before a file is written
+  if (!MayChange(o, *store)) return;
   const Device device = {o.id, posix::RunKey(std::nullopt)};
   const posix::KitSettings settings = KitOf(o.id, o.settings, *store);
   // A key that is in the store and nowhere else would shut the device out.
@@ -290,6 +328,16 @@ posix::Command KeysCommandOf(const char* name, const char* help, const Fields& o
   return posix::CommandFor<KeysOptions>(name, help)
       .Takes({StoreRow<KeysOptions>("the server's file of devices, job and ledger")})
       .Takes(own)
+      .Runs(run);
+}
+
+// One that changes the fleet, and so asks.
+posix::Command AskingCommandOf(const char* name, const char* help, const Fields& own,
+                               void (*run)(const KeysOptions&)) {
+  return posix::CommandFor<KeysOptions>(name, help)
+      .Takes({StoreRow<KeysOptions>("the server's file of devices, job and ledger")})
+      .Takes(own)
+      .TakesFor(&KeysOptions::consent, ConsentRows())
       .Runs(run);
 }
 
@@ -385,18 +433,21 @@ Fields KeyFields() {
 posix::Command KeysCommand() {
   return posix::CommandOf(
       "keys", "register and revoke devices: their secrets, key files, headers for firmware",
-      {KeysCommandOf("new", "register devices, each with a secret of its own", NewFields(), RunNew),
+      {AskingCommandOf("new", "register devices, each with a secret of its own", NewFields(),
+                       RunNew),
        KeysCommandOf("list", "show the devices, never their secrets",
                      {JsonRow<KeysOptions>("the list")}, RunList),
-       KeysCommandOf("owner",
-                     "say whose data a device trains on; with --sampling passes two devices of one "
-                     "owner never share a cohort",
-                     OwnerFields(), RunOwner),
-       KeysCommandOf("revoke", "shut a device out for good", {DeviceRow()}, RunRevoke),
-       KeysCommandOf("rotate",
-                     "give a device a new secret; it stays the same device, and its old key opens "
-                     "nothing any more",
-                     KeyFields(), RunRotate),
+       AskingCommandOf(
+           "owner",
+           "say whose data a device trains on; with --sampling passes two devices of one "
+           "owner never share a cohort",
+           OwnerFields(), RunOwner),
+       AskingCommandOf("revoke", "shut a device out for good", {DeviceRow()}, RunRevoke),
+       AskingCommandOf(
+           "rotate",
+           "give a device a new secret; it stays the same device, and its old key opens "
+           "nothing any more",
+           KeyFields(), RunRotate),
        KeysCommandOf("export", "write a device's secret to a file", KeyFields(), RunExport)});
 }
 

@@ -14,6 +14,7 @@
 #include "accounting/figures.h"
 #include "base/counted.h"
 #include "cli/commands.h"
+#include "cli/consent.h"
 #include "cli/rows.h"
 #include "service/live_file.h"
 #include "service/served_devices.h"
@@ -30,6 +31,7 @@
 #include "views/ledger_output.h"
 #include "views/output_file.h"
 #include "views/overview.h"
+#include "views/prices.h"
 #include "views/round_output.h"
 #include "views/turns_output.h"
 
@@ -51,6 +53,7 @@ struct StoreOptions {
   double every_s = 2;  // between two looks
   double epsilon = 0;
   std::optional<double> delta;
+  Consent consent;
 };
 
 using Row = posix::Field<StoreOptions>;
@@ -333,6 +336,13 @@ void RunBackup(const StoreOptions& o) {
   }
 }
 
+// The first one of a store takes nothing back. One that is no raise is refused by the store.
+bool MayRaise(const StoreOptions& o, const History& history) {
+  if (!history.life || o.epsilon <= history.life->epsilon) return MayAct(o.consent);
+  fmt::print("{}: {}", o.store, PriceOfLife(history, o.epsilon));
+  return GoOn(o.consent, "raise it? It is never lowered");
+}
+
 void RaiseLifeEpsilon(const StoreOptions& o) {
   const std::unique_ptr<Store> store = OpenStore(o.store);
   const History history = store->ReadHistory();
@@ -345,6 +355,7 @@ void RaiseLifeEpsilon(const StoreOptions& o) {
   }
   const std::string why = WhyNotLifeEpsilon(history, o.epsilon, delta, store->Server().has_value());
   if (!why.empty()) throw std::invalid_argument(fmt::format("{}: {}", o.store, why));
+  if (!MayRaise(o, history)) return;
   store->RaiseLifeEpsilon(o.epsilon, delta);
   fmt::print("{}: life epsilon {} at delta {}, before {}{}\n", o.store, o.epsilon,
              privacy::DeltaText(delta),
@@ -352,20 +363,17 @@ void RaiseLifeEpsilon(const StoreOptions& o) {
              store->Server() ? "; the server takes it at its next start" : "");
 }
 
-void AdoptCopy(const StoreOptions& o) {
+void RecoverStore(const StoreOptions& o) {
   const std::unique_ptr<Store> store = OpenStore(o.store);
   if (const std::optional<std::string> server = store->Server()) {
     throw std::invalid_argument(
         fmt::format("{}: process {} serves it; stop that first", o.store, *server));
   }
-  store->AdoptCopy();
-  const std::vector<DeviceRecord> devices = store->ListDevices();
-  const auto eligible = std::count_if(devices.begin(), devices.end(),
-                                      [](const DeviceRecord& each) { return each.is_eligible(); });
-  fmt::print(
-      "{}: adopted as all there is. Jobs of passes alone go on, and ask none of its {} before it\n"
-      "has shown by a receipt what it has spent\n",
-      o.store, Counted(eligible, "device"));
+  fmt::print("{}, if it is recovered as all there is:\n{}", o.store,
+             DescribeCopy(store->ReadHistory()));
+  if (!GoOn(o.consent, "recover it? A newer copy cannot be used afterwards")) return;
+  store->Recover();
+  fmt::print("{}: recovered; start its server\n", o.store);
 }
 
 }  // namespace
@@ -425,12 +433,18 @@ posix::Command StoreCommand() {
                    .Within({1e-300, 0.5})
                    .ByDefault("min(1e-5, 1/(10 devices))"),
            })
+           .TakesFor(&StoreOptions::consent, ConsentRows())
            .Runs(RaiseLifeEpsilon),
-       posix::CommandFor<StoreOptions>("adopt-copy",
+       posix::CommandFor<StoreOptions>("recover",
                                        "go on with an older copy of a store whose last state is "
-                                       "lost: devices are charged for what their receipts show")
-           .Takes({StoreRow<StoreOptions>()})
-           .Runs(AdoptCopy)});
+                                       "lost: receipts say what devices have spent, and a device "
+                                       "without one counts at the life epsilon")
+           .Takes({posix::Field<StoreOptions>("store", &StoreOptions::store,
+                                              "the copy, where the store was")
+                       .Argument("COPY")
+                       .Required()})
+           .TakesFor(&StoreOptions::consent, ConsentRows())
+           .Runs(RecoverStore)});
 }
 
 }  // namespace sotto::server

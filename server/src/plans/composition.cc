@@ -241,6 +241,7 @@ void CapByLife(const Plan& plan, Composition* all) {
     const double z = (1 - kArithmeticMargin) / std::sqrt(plan.life_mu_squared);
     all->rounds = MergedUnsampled({{Sampling::kNone, z, 1.0, 1}});
     all->unsampled = all->watched = all->rounds;
+    if (plan.life_too_long > 0) all->deviations.log_too_long = std::log(plan.life_too_long);
   }
   all->deviations.coordinates = std::min(all->deviations.coordinates, plan.life_coordinates);
 }

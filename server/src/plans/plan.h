@@ -40,6 +40,9 @@ struct Plan {
   // every device keeps. 0: there is none.
   double life_mu_squared = 0.0;
   double life_coordinates = 0.0;
+  // The same of updates that are too long, where a store has lost what counts them; 0: they are
+  // counted.
+  double life_too_long = 0.0;
   Order order = Order::kConnected;  // of kPasses
   // Devices upload at a time that the server set before the round from public figures, and a round
   // may close early at another such time alone. So its time tells nothing about them.

@@ -115,7 +115,7 @@ std::string Job::HindranceOfTurns(const std::vector<Candidate>& heard,
   return "waiting for devices: " + Counted(largest, "device") + OfDifferentOwners() + " of the " +
          std::to_string(least) + " that a round needs are connected and have a turn left" +
          (unsettled == 0 ? ""
-                         : "; the store is an adopted copy, and " + Counted(unsettled, "device") +
+                         : "; the store is a recovered copy, and " + Counted(unsettled, "device") +
                                " must first show a receipt");
 }
 

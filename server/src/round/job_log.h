@@ -43,8 +43,8 @@ struct HaltRecord {
   std::string reason;  // for people: the operator's
 };
 
-// Of a log that is an older copy and was adopted (receipts.h): which devices have settled, and what
-// devices were charged for when they did, in this job. By DeviceRegistry::NumberOf().
+// Of a log that is an older copy and was recovered (receipts.h): which devices have settled, and
+// what devices were charged for when they did, in this job. By DeviceRegistry::NumberOf().
 struct SettledDevices {
   std::set<int64_t> devices;
   std::map<int64_t, privacy::Turns> charged;
@@ -132,7 +132,7 @@ class JobLog {
   //                 bytes live until the next but one is committed; empty: none
   //   CheckReceipt  takes the receipt of a device's Hello; throws StaleLog if the device has seen
   //                 what this log does not hold, and does not settle by that
-  //   HasShown      of an adopted copy: whether the next Settle() lets this device settle
+  //   HasShown      of a recovered copy: whether the next Settle() lets this device settle
   virtual ByteSpan ReceiptOf(uint32_t /*round*/, uint32_t /*attempt*/, int64_t /*device*/) {
     return {};
   }
@@ -140,7 +140,7 @@ class JobLog {
   virtual bool HasShown(int64_t /*device*/) const { return false; }
 
   // Writes what devices have shown since the last call. Returns those that have settled, which
-  // alone may be asked, valid until the next call; null: the log is no adopted copy.
+  // alone may be asked, valid until the next call; null: the log is no recovered copy.
   virtual const SettledDevices* Settle() { return nullptr; }
 };
 

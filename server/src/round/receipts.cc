@@ -120,7 +120,7 @@ Receipts::Seen Receipts::Read(ByteSpan receipt) {
     seen.why_stale = fmt::format(
         "a device took part in attempt {} at round {} of a job, and this store {}: the store is an "
         "older copy, or two servers ran on two copies of it; restore the copy that was used last. "
-        "If it is lost, `sotto store adopt-copy` goes on with this one: it asks only devices that "
+        "If it is lost, `sotto store recover` goes on with this one: it asks only devices that "
         "show what they have spent",
         name.attempt + 1, name.round + 1,
         found == known_.end() ? "does not know that attempt" : "holds another one in its place");

@@ -24,11 +24,11 @@
 //     the receipt holds the attempt with the record of the tag. Remark: a chance equality of two
 //     tags has probability 2^-64, a forged MAC 2^-128 a trial.
 //
-// An older copy may be adopted (store/device_receipts.h): from then on it asks only devices that
+// An older copy may be recovered (store/device_receipts.h): from then on it asks only devices that
 // have settled. A device settles with its receipt, and is charged for what the receipt has above
 // the log.
 //
-//   Lemma 2. Let a device keep its last receipt. On an adopted log it is charged for at least all
+//   Lemma 2. Let a device keep its last receipt. On a recovered log it is charged for at least all
 //     turns, in any continuation, whose sum holds anything of it. Proof: by induction over its
 //     tasks, the last receipt bounds them. The device gets a receipt with each task, before it
 //     trains, and the receipt's turns are the log's, which bound those before, and that attempt.
@@ -38,7 +38,7 @@
 //     may be from before the attempt's seal. Until it settles on a log it gets no task from it.
 //   Remarks. The charge may be too large: for an attempt that was given up, and by the rounding. A
 //     device that shows no receipt of format 2 never settles. What a copy released before it was
-//     adopted is covered if it was made between two attempts, for devices that kept their receipts:
+//     recovered is covered if it was made between two attempts, for devices that kept their receipts:
 //     the server stops when it sees the first one. Each job charges its turns with as many
 //     colluders as it assumes.
 //

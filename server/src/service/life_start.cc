@@ -8,6 +8,7 @@
 #include "accounting/figures.h"
 #include "base/counted.h"
 #include "plans/statement.h"
+#include "store/recovery.h"
 
 namespace sotto::server {
 namespace {
@@ -119,15 +120,15 @@ void RequireRoomForACohort(const std::string& store, const History& history,
       HowToRaise(store, history, most + privacy::LimitOf(plan), plan)));
 }
 
-// On a copy that was adopted only devices that have shown their receipts are asked. That decides
+// On a recovered copy only devices that have shown their receipts are asked. That decides
 // about who is drawn, and a secret draw must not depend on it, nor a list that looks at nobody's
 // presence (plans/turns.h, lemma 12).
 void RequireAskable(const std::string& store, const History& history, const privacy::Plan& plan) {
-  if (!history.adoption) return;
+  if (!history.recovery) return;
   const bool is_passes = plan.sampling == privacy::Sampling::kPasses;
   if (is_passes && plan.order != privacy::Order::kFixed) return;
   throw std::invalid_argument(fmt::format(
-      "{}: {} is an older copy that was adopted, and asks only devices that have shown what it has "
+      "{}: {} was recovered from an older copy, and asks only devices that have shown what it has "
       "lost; {} must not depend on that. Begin another job, sotto job start, with --sampling "
       "passes and "
       "--order connected",
@@ -141,6 +142,11 @@ void GoOnInLife(const std::string& store, const History& history, const JobEntry
                 bool agrees, JobConfig* config) {
   privacy::Plan& plan = config->plan;
   RequireAskable(store, history, plan);
+  if (resumed == nullptr) {
+    if (const std::string why = WhyUnbounded(history); !why.empty()) {
+      throw std::invalid_argument(fmt::format("{}: {}", store, why));
+    }
+  }
   if (plan.sampling != privacy::Sampling::kPasses || !config->codec->noise) {
     RequireRoomForAll(store, history, resumed, *config);
     return;
@@ -156,10 +162,12 @@ void GoOnInLife(const std::string& store, const History& history, const JobEntry
     RequireRoomForACohort(store, history, *config);
   }
   // With more colluders than an earlier job assumed, its turns cost more than the store counted.
-  const privacy::Turns most = MostOf(config->turns_before, history, false);
+  // And a receipt may show more than the life epsilon that a recovered copy had.
+  const privacy::Turns most = MostBounded(history, plan.colluders);
   if (!privacy::HasRoom({}, most, *config->life_limit)) return;
   plan.life_mu_squared = config->life_limit->mu_squared;
   plan.life_coordinates = config->life_limit->coordinates;
+  if (history.recovery) plan.life_too_long = config->life_limit->too_long;
 }
 
 std::string DescribeLife(const History& history, const JobConfig& config) {
@@ -173,7 +181,7 @@ std::string DescribeLife(const History& history, const JobConfig& config) {
 }
 
 std::string DescribeSettling(const History& history) {
-  if (!history.adoption) return "";
+  if (!history.recovery) return "";
   const SettledDevices settled = SettledIn(history, JobEntry()).value();
   const auto waiting = std::count_if(
       history.devices.begin(), history.devices.end(), [&](const DeviceRecord& device) {
@@ -181,9 +189,9 @@ std::string DescribeSettling(const History& history) {
       });
   if (waiting == 0) return "";
   return fmt::format(
-      "the store is an older copy that was adopted, and asks a device only after it has shown a "
-      "receipt: {} not yet; one that has none must be registered anew under another name",
-      Counted(waiting, "device"));
+      "the store was recovered from an older copy, and asks a device only after it has shown a "
+      "receipt: {} not yet; one that has none counts {}",
+      Counted(waiting, "device"), DescribeCap(history));
 }
 
 }  // namespace sotto::server

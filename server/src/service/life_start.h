@@ -28,7 +28,7 @@ void GoOnInLife(const std::string& store, const History& history, const JobEntry
 // has no life epsilon.
 std::string DescribeLife(const History& history, const JobConfig& config);
 
-// On an adopted copy: how many devices must show a receipt before they are asked, for people;
+// On a recovered copy: how many devices must show a receipt before they are asked, for people;
 // empty: the store is none, or all have.
 std::string DescribeSettling(const History& history);
 

@@ -18,6 +18,7 @@
 #include "sotto/posix/service.h"
 #include "views/before_start.h"
 #include "views/claims_output.h"
+#include "views/prices.h"
 #include "views/training_warnings.h"
 
 namespace sotto::server {
@@ -191,6 +192,11 @@ void ServedJob::LogStart(const privacy::Statement& planned) const {
   for (const std::string& line : DescribeBeforeStart(config_, planned, OwnersOf(history_))) {
     parts_.lines.Write(line);
   }
+  const std::string extended =
+      resumed_ == nullptr
+          ? ""
+          : DescribeExtension(history_, {config_.plan.rounds, config_.epsilon_budget});
+  if (!extended.empty()) parts_.lines.Write(extended);
   if (const std::string life = DescribeLife(history_, config_); !life.empty())
     parts_.lines.Write(life);
   if (const std::string waits = DescribeSettling(history_); !waits.empty())

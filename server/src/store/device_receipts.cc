@@ -38,15 +38,15 @@ double Above(double in_receipt, double held) {
 DeviceReceipts::DeviceReceipts(const Key& key, const History& history)
     : receipts_(key),
       plan_(PlanOfLast(history)),
-      adoption_(history.adoption),
+      recovery_(history.recovery),
       settled_(SettledIn(history, history.jobs.back())),
       charged_(TurnsBefore(history, nullptr)) {
   const JobEntry& last = history.jobs.back();
   std::copy(std::begin(last.job_id), std::end(last.job_id), job_id_.begin());
-  if (!adoption_) return;
+  if (!recovery_) return;
   for (const JobEntry& job : history.jobs) {
     for (const SettledEntry& entry : job.settled) {
-      if (entry.adoption == adoption_->number) settled_with_[entry.device] = entry.receipt;
+      if (entry.recovery == recovery_->number) settled_with_[entry.device] = entry.receipt;
     }
   }
 }
@@ -72,7 +72,7 @@ ByteSpan DeviceReceipts::Of(uint32_t round, uint32_t attempt, int64_t device) {
 
 void DeviceReceipts::Check(ByteSpan receipt, int64_t device) {
   const Receipts::Seen seen = receipts_.Read(receipt);
-  if (!adoption_) {
+  if (!recovery_) {
     if (!seen.why_stale.empty()) throw StaleLog(seen.why_stale);
     return;
   }
@@ -85,7 +85,7 @@ void DeviceReceipts::Check(ByteSpan receipt, int64_t device) {
     if (!is_same && !seen.why_stale.empty()) throw StaleLog(seen.why_stale);
     return;
   }
-  const bool is_later = device > adoption_->last_device;
+  const bool is_later = device > recovery_->last_device;
   if (!seen.turns && !is_later) return;
   Shown shown;
   if (seen.turns) {
@@ -102,8 +102,8 @@ bool DeviceReceipts::HasShown(int64_t device) const {
 }
 
 // What a receipt of this job has above the store are turns of this job, unless another copy was
-// adopted between. If the receipt agrees they are charged without its rounding, which would take a
-// device's last turn.
+// recovered between. If the receipt agrees they are charged without its rounding, which would take
+// a device's last turn.
 privacy::Turns DeviceReceipts::Missing(const privacy::Turns& held, const Shown& shown) const {
   privacy::Turns missing;
   missing.count = std::max<int64_t>(shown.turns.count - held.count, 0);
@@ -125,7 +125,7 @@ void DeviceReceipts::Settle(const Write& write) {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [device, shown] : shown_) {
       const auto held = charged_.find(device);
-      entries.push_back({adoption_->number, device, shown.receipt,
+      entries.push_back({recovery_->number, device, shown.receipt,
                          Missing(held == charged_.end() ? privacy::Turns() : held->second, shown)});
     }
   }

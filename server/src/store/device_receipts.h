@@ -1,8 +1,8 @@
 // The receipts of a store's devices while it runs a job: what they say, and how devices settle on
-// an older copy that was adopted (round/receipts.h, lemma 2). Part of sotto::server/store.
+// a store that was recovered from an older copy (recovery.h; round/receipts.h, lemma 2). Part of
+// sotto::server/store.
 //
-// An operator adopts a copy when the store that was used last is lost. From then on a job of passes
-// asks a device only after it has settled on this adoption:
+// From then on a job of passes asks a device only after it has settled on this recovery:
 //   - A device that was registered before it settles with its first Hello that brings a genuine
 //     receipt of format 2. It is charged for what the receipt has above the store, each number by
 //     itself, like turns of the job that then runs.
@@ -57,7 +57,7 @@ class DeviceReceipts {
   using Write = std::function<void(const std::vector<SettledEntry>&)>;
   void Settle(const Write& write);
 
-  // Null: the store is no adopted copy.
+  // Null: the store is no recovered copy.
   const SettledDevices* settled() const { return settled_ ? &*settled_ : nullptr; }
 
   uint64_t ignored() const { return receipts_.ignored(); }
@@ -74,13 +74,13 @@ class DeviceReceipts {
   Receipts receipts_;
   std::array<uint8_t, kJobIdSize> job_id_ = {};
   privacy::Plan plan_;  // of the job
-  const std::optional<Adoption> adoption_;
+  const std::optional<Recovery> recovery_;
   std::optional<SettledDevices> settled_;
 
   mutable std::mutex mutex_;                              // guards the rest
   TurnsByDevice charged_;                                 // in all jobs
   std::optional<std::pair<uint32_t, uint32_t>> sealed_;   // the attempt of the last Charge()
-  std::map<int64_t, std::vector<uint8_t>> settled_with_;  // this adoption's
+  std::map<int64_t, std::vector<uint8_t>> settled_with_;  // this recovery's
   std::map<int64_t, Shown> shown_;
 };
 

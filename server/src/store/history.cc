@@ -11,11 +11,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "accounting/conversion.h"
 #include "base/counted.h"
 #include "round/turn_book.h"
 #include "spec/configuration.h"
 #include "store/life.h"
+#include "store/recovery.h"
 
 namespace sotto::server {
 namespace {
@@ -54,24 +54,11 @@ int64_t UnrecordedRounds(const JobEntry& job, int64_t first, int64_t end) {
   return rounds;
 }
 
-// As many turns like this one as cost no less than what was charged.
-int64_t TurnsFor(const privacy::Turns& charged, const privacy::Turns& turn) {
-  constexpr double kMost = 1e9;
-  const double by_mu = charged.mu_squared > 0 ? charged.mu_squared / turn.mu_squared : 0.0;
-  const double turns = std::ceil(by_mu * (1 - privacy::kArithmeticMargin));
-  return std::max(charged.count, static_cast<int64_t>(turns < kMost ? turns : kMost));
-}
-
 // The most attempts at rounds in [first, end) of the job in which one of these devices was drawn.
-//   turn  of such a round; what a device was charged for when it settled counts in each
 int64_t MostTurns(const JobEntry& job, const std::vector<int64_t>& devices, int64_t first,
-                  int64_t end, const privacy::Turns& turn) {
+                  int64_t end) {
   std::map<int64_t, int64_t> turns;
   int64_t most = 0;
-  for (const SettledEntry& entry : job.settled) {
-    if (!std::binary_search(devices.begin(), devices.end(), entry.device)) continue;
-    most = std::max(most, turns[entry.device] += TurnsFor(entry.charged, turn));
-  }
   for (const SealRecord& seal : job.seals) {
     if (int64_t{seal.round} < first || int64_t{seal.round} >= end) continue;
     for (const int64_t device : seal.devices) {
@@ -80,6 +67,13 @@ int64_t MostTurns(const JobEntry& job, const std::vector<int64_t>& devices, int6
     }
   }
   return most + UnrecordedRounds(job, first, end);
+}
+
+// A device's limit of a job of passes, in the place of the turns that a lost part may hide.
+void ChargeLimit(privacy::SpentRounds* phase) {
+  phase->rounds = std::max(phase->rounds, phase->plan.LimitRounds());
+  phase->turns = phase->plan.participations;
+  phase->updates = std::max(phase->updates, phase->plan.participations);
 }
 
 // By the jobs before `job`; null: by all.
@@ -95,12 +89,15 @@ std::vector<privacy::SpentRounds> SpentOn(const History& history, const JobEntry
       const bool is_last = &phase == &phases.back();
       const int64_t first = phase.plan.schedule.first_round;
       const int64_t end = is_last ? std::numeric_limits<int64_t>::max() : first + phase.rounds;
-      const privacy::Turns turn =
-          other.settled.empty() ? privacy::Turns() : privacy::TurnIn(phase.plan, first);
-      phase.turns = MostTurns(other, devices, first, end, turn);
+      phase.turns = MostTurns(other, devices, first, end);
+      const bool is_passes = phase.plan.sampling == privacy::Sampling::kPasses;
+      if (is_passes && LostSome(history, other)) ChargeLimit(&phase);
       spent.push_back(phase);
     }
+    if (const auto lost = LostBeside(history, other, devices, false)) spent.push_back(*lost);
   }
+  if (job == nullptr) return spent;
+  if (const auto lost = LostBeside(history, *job, devices, true)) spent.push_back(*lost);
   return spent;
 }
 
@@ -234,11 +231,11 @@ privacy::Owners OwnersOf(const History& history) {
 }
 
 std::optional<SettledDevices> SettledIn(const History& history, const JobEntry& job) {
-  if (!history.adoption) return std::nullopt;
+  if (!history.recovery) return std::nullopt;
   SettledDevices settled;
   for (const JobEntry& other : history.jobs) {
     for (const SettledEntry& entry : other.settled) {
-      if (entry.adoption == history.adoption->number) settled.devices.insert(entry.device);
+      if (entry.recovery == history.recovery->number) settled.devices.insert(entry.device);
       if (other.number != job.number) continue;
       privacy::Turns& charged = settled.charged[entry.device];
       charged = charged + entry.charged;

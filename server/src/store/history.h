@@ -55,7 +55,7 @@ std::optional<HaltEntry> EndOf(const History& history, const JobEntry& job);
 // found in the turns of a job of passes, and assumed of every other job that released something.
 privacy::Owners OwnersOf(const History& history);
 
-// Of an adopted copy: who has settled, and what devices were charged for in this job; absent: the
+// Of a recovered copy: who has settled, and what devices were charged for in this job; absent: the
 // store is none.
 std::optional<SettledDevices> SettledIn(const History& history, const JobEntry& job);
 

@@ -10,6 +10,7 @@
 #include "plans/statement.h"
 #include "spec/configuration.h"
 #include "store/history.h"
+#include "store/recovery.h"
 
 namespace sotto::server {
 namespace {
@@ -91,7 +92,9 @@ bool TrustsServer(const std::vector<LastClaims>& jobs) {
 // job and of those before it.
 ClaimForAll CombineKind(const privacy::ClaimKind& kind, const std::vector<JobLedger>& jobs) {
   std::vector<privacy::Claim> claims;
+  const std::string lost = jobs.empty() ? "" : jobs.back().not_for_all;
   const bool is_of_one_job = kind.view == privacy::View::kOneUpdate;
+  if (!lost.empty() && !is_of_one_job) return {&kind, {std::nullopt, lost}};
   for (const LastClaims& job : is_of_one_job ? JobsUnder(kind, jobs) : JobsThatCover(kind, jobs)) {
     const privacy::Claim* claim = job.Find(kind);
     if (claim == nullptr) return {&kind, {std::nullopt, job.Refusal(kind)}};
@@ -198,6 +201,8 @@ std::vector<JobLedger> ReadLedger(Store& store) {
     ledger.halt = HaltOf(history, job);
     ledger.end = EndOf(history, job);
     ledger.turns = TurnsOf(history, job);
+    ledger.recovery = DescribeRecovery(history, job);
+    if (&job == &history.jobs.back()) ledger.not_for_all = WhyNotForAll(history);
     std::copy_if(releases.begin(), releases.end(), std::back_inserter(ledger.releases),
                  [&](const LedgerEntry& entry) { return entry.job == job.number; });
     std::copy_if(evaluations.begin(), evaluations.end(), std::back_inserter(ledger.evaluations),

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "plans/claim.h"
@@ -35,6 +36,8 @@ struct JobLedger {
   std::optional<HaltEntry> halt;              // why it opens no attempt
   std::optional<HaltEntry> end;               // how it ended; absent: it can go on
   JobTurns turns;
+  std::string recovery;     // DescribeRecovery(); the operator's
+  std::string not_for_all;  // WhyNotForAll(), of the last job
 };
 
 // The entry that a ledger has of this release.

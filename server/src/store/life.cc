@@ -9,6 +9,7 @@
 #include "accounting/figures.h"
 #include "sotto/certificate.h"
 #include "store/history.h"
+#include "store/recovery.h"
 
 namespace sotto::server {
 namespace {
@@ -114,7 +115,7 @@ double LifeEpsilonFor(const privacy::Turns& turns, double delta,
 double LargestFor(const History& history, double epsilon, double delta) {
   if (history.jobs.empty()) return epsilon;
   const privacy::Plan last = PlanWith(history, history.jobs.back(), 0);
-  privacy::Turns needed = MostOf(TurnsBefore(history, nullptr), history, false);
+  privacy::Turns needed = MostBounded(history);
   const bool goes_on = history.jobs.back().released < last.rounds;
   if (goes_on && last.sampling == privacy::Sampling::kPasses && last.noise_sigma > 0) {
     Raise(privacy::LimitOf(last), &needed);
@@ -143,7 +144,8 @@ std::string WhyNotLifeEpsilon(const History& history, double epsilon, double del
   if (is_served) {
     return "a server runs its job without a life epsilon; stop it, set one, and start it again";
   }
-  const privacy::Turns spent = MostOf(TurnsBefore(history, nullptr), history, false);
+  if (const std::string why = WhyUnbounded(history); !why.empty()) return why;
+  const privacy::Turns spent = MostBounded(history);
   if (privacy::HasRoom({}, spent, privacy::LifeLimit(epsilon, delta, kOurs))) return "";
   const double least = LifeEpsilonFor(spent, delta, kOurs);
   if (std::isinf(least)) {

@@ -78,7 +78,7 @@ struct DeviceTurns {
   int64_t left = 0;              // of the job's and the store's limits; 0 if it is not asked
   int64_t last_round = kNoTurn;  // of the last one, from 0
   bool is_revoked = false;
-  bool must_settle = false;  // before it is asked: the store is an adopted copy
+  bool must_settle = false;  // before it is asked: the store is a recovered copy
 
   static constexpr int64_t kNoTurn = -1;
 };
@@ -90,19 +90,28 @@ struct JobTurns {
   std::vector<DeviceTurns> devices;  // in the order of the registry, those without a turn too
 };
 
-// A device settled on an adopted copy (store/device_receipts.h).
+// A device settled on a recovered copy (store/device_receipts.h).
 struct SettledEntry {
-  int64_t adoption = 0;
+  int64_t recovery = 0;
   int64_t device = 0;
-  std::vector<uint8_t> receipt;  // with which; empty: it is younger than the adoption
+  std::vector<uint8_t> receipt;  // with which; empty: it is younger than the recovery
   privacy::Turns charged;        // like turns of the job
 };
 
-// An operator said that this older copy is all there is.
-struct Adoption {
-  int64_t number = 0;       // from 1
-  int64_t last_device = 0;  // later ones came after it
-  int64_t since = 0;        // seconds since 1970
+// The limit on what the turns of one device in all jobs of a store may cost (store/life.h).
+struct LifeEpsilon {
+  double epsilon = 0.0;
+  double delta = 0.0;
+  int64_t since = 0;  // seconds since 1970
+};
+
+// An operator said that this older copy is all there is (store/recovery.h).
+struct Recovery {
+  int64_t number = 0;               // from 1
+  int64_t last_device = 0;          // later ones came after it
+  int64_t job = 0;                  // the last one of the copy; 0: none had begun
+  std::optional<LifeEpsilon> life;  // the one that the copy has
+  int64_t since = 0;                // seconds since 1970
 };
 
 // A job and its progress.
@@ -210,20 +219,13 @@ struct RoundRecord {
   std::string figures;  // FiguresToRecord()
 };
 
-// The limit on what the turns of one device in all jobs of a store may cost (store/life.h).
-struct LifeEpsilon {
-  double epsilon = 0.0;
-  double delta = 0.0;
-  int64_t since = 0;  // seconds since 1970
-};
-
 // All devices and all jobs at one moment, each in the order of their numbers.
 struct History {
   std::string store;  // its name, for messages
   std::vector<DeviceRecord> devices;
   std::vector<JobEntry> jobs;
   std::optional<LifeEpsilon> life = std::nullopt;   // absent: there is no limit
-  std::optional<Adoption> adoption = std::nullopt;  // the last one; absent: it is no adopted copy
+  std::optional<Recovery> recovery = std::nullopt;  // the last one; absent: it is no recovered copy
   std::vector<JobRequestEntry> requests = {};
 };
 

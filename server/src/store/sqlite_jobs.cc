@@ -61,8 +61,8 @@ std::vector<SealRecord> SqliteJobs::SealsOf(int64_t job) {
 std::vector<SettledEntry> SqliteJobs::SettledIn(int64_t job) {
   std::vector<SettledEntry> settled;
   Statement row(database_,
-                "SELECT adoption, device, receipt, turns, mu_squared, coordinates, too_long "
-                "FROM settled WHERE job = ? ORDER BY adoption, device");
+                "SELECT recovery, device, receipt, turns, mu_squared, coordinates, too_long "
+                "FROM settled WHERE job = ? ORDER BY recovery, device");
   row.Bind(job);
   while (row.Step()) {
     const ByteSpan receipt = row.Blob(2);
@@ -201,7 +201,7 @@ void SqliteJobs::Seal(int64_t job, const SealRecord& record) {
 
 void SqliteJobs::AddSettled(int64_t job, const SettledEntry& entry) {
   Insert(database_, "settled",
-         {{"adoption", entry.adoption},
+         {{"recovery", entry.recovery},
           {"device", entry.device},
           {"job", job},
           {"receipt", ByteSpan(entry.receipt.data(), entry.receipt.size())},
@@ -210,7 +210,7 @@ void SqliteJobs::AddSettled(int64_t job, const SettledEntry& entry) {
           {"coordinates", entry.charged.coordinates},
           {"too_long", entry.charged.too_long},
           {"settled", SecondsSince1970()}});
-  Chain(database_).Append({"settling", {entry.adoption, entry.device}});
+  Chain(database_).Append({"settling", {entry.recovery, entry.device}});
 }
 
 void SqliteJobs::AddHalt(int64_t job, const HaltRecord& record) {

@@ -98,17 +98,18 @@ inline constexpr RecordKind kRecordKinds[] = {
      {{"life_epsilons",
        "SELECT number, former_epsilon, epsilon, delta, since FROM life_epsilons WHERE number = ?"}},
      [](const int64_t* keys) { return fmt::format("life epsilon number {}", keys[0]); }},
-    {"adoption",
+    {"recovery",
      1,
-     {{"adoptions", "SELECT number, last_device, since FROM adoptions WHERE number = ?"}},
-     [](const int64_t* keys) { return fmt::format("adoption number {}", keys[0]); }},
+     {{"recoveries",
+       "SELECT number, last_device, job, life, since FROM recoveries WHERE number = ?"}},
+     [](const int64_t* keys) { return fmt::format("recovery number {}", keys[0]); }},
     {"settling",
      2,
      {{"settled",
-       "SELECT adoption, device, job, receipt, turns, mu_squared, coordinates, too_long, settled "
-       "FROM settled WHERE adoption = ? AND device = ?"}},
+       "SELECT recovery, device, job, receipt, turns, mu_squared, coordinates, too_long, settled "
+       "FROM settled WHERE recovery = ? AND device = ?"}},
      [](const int64_t* keys) {
-       return fmt::format("what device number {} showed after adoption {}", keys[1], keys[0]);
+       return fmt::format("what device number {} showed after recovery {}", keys[1], keys[0]);
      }},
     {"job",
      1,

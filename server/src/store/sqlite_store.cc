@@ -188,25 +188,31 @@ void SqliteStore::AnswerRequest(int64_t number, const JobAnswer& answer) {
 // Call it within a transaction: all records are then of one moment.
 History SqliteStore::ReadWithin() {
   return {database_.path(), devices_.List(), jobs_.Read(),
-          ReadLife(),       ReadAdoption(),  jobs_.ReadRequests()};
+          ReadLife(),       ReadRecovery(),  jobs_.ReadRequests()};
 }
 
 // The last one.
-std::optional<Adoption> SqliteStore::ReadAdoption() {
+std::optional<Recovery> SqliteStore::ReadRecovery() {
   Statement row(database_,
-                "SELECT number, last_device, since FROM adoptions ORDER BY number DESC LIMIT 1");
+                "SELECT r.number, last_device, job, r.since, l.number, epsilon, delta, l.since "
+                "FROM recoveries AS r LEFT JOIN life_epsilons AS l ON life = l.number "
+                "ORDER BY r.number DESC LIMIT 1");
   if (!row.Step()) return std::nullopt;
-  return Adoption{row.Integer(0), row.Integer(1), row.Integer(2)};
+  Recovery recovery{row.Integer(0), row.Integer(1), row.Integer(2), std::nullopt, row.Integer(3)};
+  if (!row.IsNull(4)) recovery.life = LifeEpsilon{row.Real(5), row.Real(6), row.Integer(7)};
+  return recovery;
 }
 
-void SqliteStore::AdoptCopy() {
+void SqliteStore::Recover() {
   Commit commit(*this);
-  const int64_t number = database_.Integer("SELECT count(*) + 1 FROM adoptions");
-  Insert(database_, "adoptions",
+  const int64_t number = database_.Integer("SELECT count(*) + 1 FROM recoveries");
+  Insert(database_, "recoveries",
          {{"number", number},
           {"last_device", database_.Integer("SELECT coalesce(max(position), 0) FROM devices")},
+          {"job", database_.Integer("SELECT coalesce(max(number), 0) FROM jobs")},
+          {"life", database_.Integer("SELECT coalesce(max(number), 0) FROM life_epsilons")},
           {"since", SecondsSince1970()}});
-  Chain(database_).Append({"adoption", {number}});
+  Chain(database_).Append({"recovery", {number}});
   commit.Finish();
 }
 

@@ -77,7 +77,7 @@ class SqliteStore final : public Store {
   // For a backup, which copies what is in it.
   Database& database() { return database_; }
 
-  void AdoptCopy() override;
+  void Recover() override;
   void RaiseLifeEpsilon(double epsilon, double delta) override;
   History ReadHistory() override;
   std::vector<LedgerEntry> Ledger() override;
@@ -118,7 +118,7 @@ class SqliteStore final : public Store {
   int64_t LastRecord();
   History ReadWithin();
   std::optional<LifeEpsilon> ReadLife();
-  std::optional<Adoption> ReadAdoption();
+  std::optional<Recovery> ReadRecovery();
   void RequireSameFleet();
   int64_t AddJob(const JobRecord& record);
   Key ReceiptKey();

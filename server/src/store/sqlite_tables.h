@@ -256,13 +256,15 @@ CREATE TABLE life_epsilons (
   delta REAL NOT NULL,           -- the same in all rows
   since INTEGER NOT NULL
 ) STRICT;
-CREATE TABLE adoptions (  -- of an older copy as all there is
+CREATE TABLE recoveries (  -- of an older copy as all there is
   number INTEGER PRIMARY KEY,    -- from 1; the last one holds
   last_device INTEGER NOT NULL,  -- position; later devices have lost nothing
+  job INTEGER NOT NULL,          -- the last one of the copy; 0: none had begun
+  life INTEGER NOT NULL,         -- number of the life epsilon that the copy has; 0: none
   since INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE settled (  -- devices that showed what the copy had lost
-  adoption INTEGER NOT NULL REFERENCES adoptions (number),
+  recovery INTEGER NOT NULL REFERENCES recoveries (number),
   device INTEGER NOT NULL REFERENCES devices (position),
   job INTEGER NOT NULL REFERENCES jobs (number),  -- that was the last one then
   receipt BLOB NOT NULL,    -- which the device showed; empty: none, of a later device
@@ -271,7 +273,7 @@ CREATE TABLE settled (  -- devices that showed what the copy had lost
   coordinates REAL NOT NULL,
   too_long REAL NOT NULL,
   settled INTEGER NOT NULL,
-  PRIMARY KEY (adoption, device)
+  PRIMARY KEY (recovery, device)
 ) STRICT, WITHOUT ROWID;
 )sql";
 

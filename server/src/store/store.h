@@ -122,7 +122,7 @@ class Store : public JobLog {
 
   // Says that this older copy is all there is: from now on only devices that have settled are asked
   // (device_receipts.h). No server may run on it.
-  virtual void AdoptCopy() = 0;
+  virtual void Recover() = 0;
 
   // Devices, jobs and the limit, all read at one moment.
   virtual History ReadHistory() = 0;

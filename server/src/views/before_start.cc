@@ -58,7 +58,7 @@ std::string Assumes(const privacy::Plan& plan, const std::vector<privacy::SpentR
 // What it would cost, whether or not the store's life allows it.
 std::string DescribeSecondJob(privacy::Plan plan, std::vector<privacy::SpentRounds> before) {
   const bool is_second = before.empty();
-  plan.life_mu_squared = plan.life_coordinates = 0;
+  plan.life_mu_squared = plan.life_coordinates = plan.life_too_long = 0;
   before.push_back({plan, plan.rounds, plan.rounds});
   const double all = privacy::HeadlineEpsilon(plan, plan.rounds, before);
   if (!std::isfinite(all)) return "";

@@ -24,7 +24,7 @@ std::string DescribeTurns(const JobTurns& job);
 // count.
 std::string DescribeNeverAsked(const JobTurns& job);
 
-// The same of the devices that must show a receipt before they are asked: an adopted copy's.
+// The same of the devices that must show a receipt before they are asked: a recovered copy's.
 std::string DescribeMustSettle(const JobTurns& job);
 
 // "a, b, c and 23 more" behind ten names.
@@ -35,7 +35,7 @@ std::string DescribeTurnsOfDevices(const JobTurns& job);
 
 // {"participations", "cohort", "with_a_turn_left", "by_turns": [{"turns", "devices"}],
 //  "never_asked": [name], "devices": [{"id", "is_revoked", "used", "left", "last_round"}]},
-// and of an adopted copy "must_settle": [name].
+// and of a recovered copy "must_settle": [name].
 // Rounds count from 1; "last_round" is null before the first turn.
 nlohmann::ordered_json TurnsToJson(const JobTurns& job);
 

@@ -196,7 +196,7 @@ TEST_F(StoreReceiptsTest, ARestoredCopyIsRefusedByTheFirstDeviceThatSawMore) {
   EXPECT_TRUE(Says(message, "attempt 1 at round 2")) << message;
   EXPECT_TRUE(Says(message, "older copy")) << message;
   EXPECT_TRUE(Says(message, "restore the copy that was used last")) << message;
-  EXPECT_TRUE(Says(message, "`sotto store adopt-copy`")) << message;
+  EXPECT_TRUE(Says(message, "`sotto store recover`")) << message;
   // Going on from the copy does not hide it.
   store.CommitAttempt({1, 0, {1}});
   EXPECT_TRUE(

@@ -1,4 +1,4 @@
-// Tests of an older copy of a store that was adopted: what the copy has lost is charged to each
+// Tests of an older copy of a store that was recovered: what the copy has lost is charged to each
 // device by its receipt, and nobody gets a turn beyond its limits.
 #include <algorithm>
 #include <cmath>
@@ -15,8 +15,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "plans/statement.h"
 #include "plans/turns.h"
+#include "store/ledger.h"
 #include "store/open_store.h"
+#include "store/recovery.h"
 #include "unit/server/server_start.h"
 #include "views/turns_output.h"
 
@@ -50,23 +53,30 @@ class KeepingFleet {
 
   // Releases the open attempt.
   void Close(ServerStart& server) {
+    const privacy::Plan plan = server.job().config().plan;
+    const privacy::Turns turn = privacy::TurnIn(plan, server.job().round());
     EXPECT_TRUE(server.job().CloseRound().released);
-    for (const int64_t device : trains_) ++turns_[device];
+    for (const int64_t device : trains_) {
+      ++turns_[device];
+      truth_[device] = truth_[device] + turn;
+    }
     trains_.clear();
   }
 
   void Forget() { trains_.clear(); }  // the open attempt: its server died
 
   std::map<int64_t, int>& turns() { return turns_; }
+  const TurnsByDevice& truth() const { return truth_; }
   std::map<int64_t, std::vector<uint8_t>>& receipts() { return receipts_; }
 
  private:
   std::map<int64_t, std::vector<uint8_t>> receipts_;
   std::map<int64_t, int> turns_;
+  TurnsByDevice truth_;
   std::set<int64_t> trains_;
 };
 
-class AdoptedCopyTest : public SqliteStoreTest {
+class RecoveredCopyTest : public SqliteStoreTest {
  protected:
   void SetUp() override {
     SqliteStoreTest::SetUp();
@@ -82,7 +92,7 @@ class AdoptedCopyTest : public SqliteStoreTest {
     std::filesystem::copy_file(path_ + name, path_,
                                std::filesystem::copy_options::overwrite_existing);
   }
-  void Adopt() const { SqliteStore(path_).AdoptCopy(); }
+  void Recover() const { SqliteStore(path_).Recover(); }
 
   // So many rounds of all devices.
   void Rounds(const JobConfig& config, int rounds) {
@@ -103,7 +113,7 @@ class AdoptedCopyTest : public SqliteStoreTest {
   KeepingFleet fleet_;
 };
 
-TEST_F(AdoptedCopyTest, IsRefusedUntilItIsAdopted) {
+TEST_F(RecoveredCopyTest, IsRefusedUntilItIsRecovered) {
   Rounds(SmallPassesConfig(), 1);
   CopyTo(".old");
   Rounds(SmallPassesConfig(), 2);
@@ -112,7 +122,7 @@ TEST_F(AdoptedCopyTest, IsRefusedUntilItIsAdopted) {
     ServerStart server(path_);
     EXPECT_THROW(fleet_.Hello(server), StaleLog);
   }
-  Adopt();
+  Recover();
   ServerStart server(path_);
   EXPECT_FALSE(server.Open()) << "nobody has settled";
   EXPECT_TRUE(Says(server.job().waiting_for(), "12 devices must first show a receipt"))
@@ -123,12 +133,12 @@ TEST_F(AdoptedCopyTest, IsRefusedUntilItIsAdopted) {
 }
 
 // Round 0 is in the copy; rounds 1 and 2 are lost. So all have had their first turn.
-TEST_F(AdoptedCopyTest, ChargesEachDeviceForWhatItsReceiptShows) {
+TEST_F(RecoveredCopyTest, ChargesEachDeviceForWhatItsReceiptShows) {
   Rounds(SmallPassesConfig(), 1);
   CopyTo(".old");
   Rounds(SmallPassesConfig(), 2);
   Restore(".old");
-  Adopt();
+  Recover();
   for (const DeviceTurns& device : Turns().devices) {
     EXPECT_TRUE(device.must_settle);
     EXPECT_EQ(device.left, 0);
@@ -166,12 +176,12 @@ TEST_F(AdoptedCopyTest, ChargesEachDeviceForWhatItsReceiptShows) {
   EXPECT_GT(InspectStore(path_).records, 0) << "every record is as it was written";
 }
 
-TEST_F(AdoptedCopyTest, ADeviceWithoutAGenuineReceiptIsNotAsked) {
+TEST_F(RecoveredCopyTest, ADeviceWithoutAGenuineReceiptIsNotAsked) {
   Rounds(SmallPassesConfig(4, 12), 3);
   CopyTo(".old");
   Rounds(SmallPassesConfig(4, 12), 1);
   Restore(".old");
-  Adopt();
+  Recover();
   fleet_.receipts()[1].clear();
   fleet_.receipts()[2][35] ^= 1;     // other turns
   fleet_.receipts()[3] = {1, 2, 3};  // nonsense
@@ -193,9 +203,9 @@ TEST_F(AdoptedCopyTest, ADeviceWithoutAGenuineReceiptIsNotAsked) {
   EXPECT_EQ(DescribeMustSettle(Turns()), "small-0, small-1, small-2");
 }
 
-TEST_F(AdoptedCopyTest, ADeviceThatWasRegisteredLaterNeedsNoReceipt) {
+TEST_F(RecoveredCopyTest, ADeviceThatWasRegisteredLaterNeedsNoReceipt) {
   Rounds(SmallPassesConfig(), 1);
-  Adopt();
+  Recover();
   std::vector<Device> later;
   for (uint8_t i = 0; i < 4; ++i) {
     later.push_back({"later-" + std::to_string(i), {}});
@@ -212,7 +222,7 @@ TEST_F(AdoptedCopyTest, ADeviceThatWasRegisteredLaterNeedsNoReceipt) {
 }
 
 // The copy was made between the draw and the seal of an attempt, which the original released.
-TEST_F(AdoptedCopyTest, AKnownAttemptThatWasSealedAfterTheCopyIsCharged) {
+TEST_F(RecoveredCopyTest, AKnownAttemptThatWasSealedAfterTheCopyIsCharged) {
   {
     ServerStart server(path_, SmallPassesConfig(1, 3));
     ASSERT_TRUE(server.Open());
@@ -221,7 +231,7 @@ TEST_F(AdoptedCopyTest, AKnownAttemptThatWasSealedAfterTheCopyIsCharged) {
     fleet_.Close(server);
   }
   Restore(".old");
-  Adopt();
+  Recover();
   ServerStart server(path_, SmallPassesConfig(1, 3));
   EXPECT_FALSE(server.Open());
   fleet_.Hello(server);
@@ -231,12 +241,12 @@ TEST_F(AdoptedCopyTest, AKnownAttemptThatWasSealedAfterTheCopyIsCharged) {
   EXPECT_EQ(used, 4);
 }
 
-TEST_F(AdoptedCopyTest, AnOlderCopyOfAnAdoptedOneIsRefusedAgain) {
+TEST_F(RecoveredCopyTest, AnOlderCopyOfARecoveredOneIsRefusedAgain) {
   Rounds(SmallPassesConfig(4, 12), 3);
   CopyTo(".old");
   Rounds(SmallPassesConfig(4, 12), 1);
   Restore(".old");
-  Adopt();
+  Recover();
   {
     ServerStart server(path_, SmallPassesConfig(4, 12));
     EXPECT_FALSE(server.Open());
@@ -253,8 +263,9 @@ TEST_F(AdoptedCopyTest, AnOlderCopyOfAnAdoptedOneIsRefusedAgain) {
   EXPECT_THROW(fleet_.Hello(again), StaleLog);
 }
 
-TEST_F(AdoptedCopyTest, OtherSamplingsAndFixedOrdersAreRefused) {
-  Adopt();
+TEST_F(RecoveredCopyTest, OtherSamplingsAndFixedOrdersAreRefused) {
+  SqliteStore(path_).RaiseLifeEpsilon(100, 1e-3);
+  Recover();
   const auto refusal = [&](const JobConfig& config) -> std::string {
     try {
       const ServerStart server(path_, config);
@@ -271,7 +282,7 @@ TEST_F(AdoptedCopyTest, OtherSamplingsAndFixedOrdersAreRefused) {
 }
 
 // Turns of a lost job with other costs count in the life limit, rounded up.
-TEST_F(AdoptedCopyTest, ALostJobCountsInTheLifeLimit) {
+TEST_F(RecoveredCopyTest, ALostJobCountsInTheLifeLimit) {
   const JobConfig config = SmallPassesConfig(1, 3);
   JobConfig loud = config;
   loud.plan.noise_sigma /= 2;
@@ -291,7 +302,7 @@ TEST_F(AdoptedCopyTest, ALostJobCountsInTheLifeLimit) {
     }
   }
   Restore(".old");
-  Adopt();
+  Recover();
   {
     ServerStart server(path_, SmallPassesConfig(3, 9), true);
     EXPECT_FALSE(server.Open());
@@ -309,9 +320,96 @@ TEST_F(AdoptedCopyTest, ALostJobCountsInTheLifeLimit) {
   }
 }
 
-TEST_F(AdoptedCopyTest, WhatDevicesShowedIsARecord) {
+// The copy has one round of the job, the lost part the other turns of some devices.
+TEST_F(RecoveredCopyTest, ALaterJobIsChargedForTheWholeLimitOfTheJobThatLostRounds) {
+  const JobConfig config = SmallPassesConfig(2, 6);
+  Rounds(config, 1);
+  CopyTo(".old");
+  Rounds(config, 5);
+  Restore(".old");
+  Recover();
+  SqliteStore store(path_);
+  const History history = store.ReadHistory();
+  std::vector<privacy::SpentRounds> spent = SpentBefore(history, nullptr);
+  ASSERT_FALSE(spent.empty());
+  EXPECT_EQ(spent[0].turns, 2);
+  EXPECT_GE(spent[0].rounds, 2);
+  const double truth = std::sqrt(2 * privacy::TurnIn(config.plan, 0).mu_squared);
+  const privacy::Statement all = privacy::Account(config.plan, 0, spent);
+  EXPECT_GE(all.Headline().mu.value_or(1e9), truth * (1 - 1e-9));
+}
+
+TEST_F(RecoveredCopyTest, WithoutALifeEpsilonADeviceWithoutAReceiptIsSpentForGood) {
+  Rounds(SmallPassesConfig(4, 12), 3);
+  CopyTo(".old");
+  Rounds(SmallPassesConfig(4, 12), 1);
+  Restore(".old");
+  Recover();
+  fleet_.receipts().erase(1);
+  {
+    ServerStart server(path_, SmallPassesConfig(4, 12));
+    EXPECT_FALSE(server.Open());
+    fleet_.Hello(server);
+    ASSERT_TRUE(server.Open());
+  }
+  SqliteStore store(path_);
+  const History history = store.ReadHistory();
+  EXPECT_EQ(UnshownDevices(history), std::vector<int64_t>{1});
+  EXPECT_TRUE(std::isinf(TurnsAtMost(history).at(1).mu_squared));
+  EXPECT_TRUE(Says(WhyNotLifeEpsilon(history, 1000, 1e-3, false), "sotto keys revoke"))
+      << WhyNotLifeEpsilon(history, 1000, 1e-3, false);
+  EXPECT_TRUE(Says(DescribeRecovery(history, history.jobs.back()), "11 of 12 devices have settled"))
+      << DescribeRecovery(history, history.jobs.back());
+  EXPECT_TRUE(Says(WhyNotForAll(history), "is not counted")) << WhyNotForAll(history);
+  const std::vector<JobLedger> ledger = ReadLedger(store);
+  for (const ClaimForAll& one : ClaimsForAll(ledger)) {
+    EXPECT_FALSE(one.combined.claim) << one.combined.refusal;
+  }
+  store.RevokeDevice("small-0");
+  EXPECT_EQ(WhyNotLifeEpsilon(store.ReadHistory(), 20, 1e-3, false), "");
+}
+
+// It is asked no more, also once the life epsilon is raised, and a later job's figure has it.
+TEST_F(RecoveredCopyTest, ADeviceWithoutAReceiptCountsAtTheLifeEpsilon) {
+  const JobConfig config = SmallPassesConfig(1, 3);
+  const privacy::Turns turn = privacy::TurnIn(config.plan, 0);
+  const auto life_of = [&](const privacy::Turns& turns) {
+    return LifeEpsilonFor(turns, 1e-3, config.plan.certificate);
+  };
+  const double life = life_of(turn + turn + turn);
+  SqliteStore(path_).RaiseLifeEpsilon(life, 1e-3);
+  Rounds(config, 2);
+  CopyTo(".old");
+  Rounds(config, 1);
+  Restore(".old");
+  Recover();
+  for (const int64_t device : {1, 2, 3}) fleet_.receipts().erase(device);
+  const double raised = life_of(turn + turn + turn + turn);
+  ASSERT_EQ(WhyNotLifeEpsilon(SqliteStore(path_).ReadHistory(), raised, 1e-3, false), "");
+  SqliteStore(path_).RaiseLifeEpsilon(raised, 1e-3);
+  ServerStart server(path_, config, true);
+  EXPECT_FALSE(server.Open());
+  fleet_.Hello(server);
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(server.Open());
+    for (const uint32_t index : server.job().cohort()) {
+      EXPECT_GT(server.devices().NumberOf(index), 3);
+    }
+    fleet_.Hello(server);
+    fleet_.Close(server);
+  }
+  const History history = server.store().ReadHistory();
+  const TurnsByDevice most = TurnsAtMost(history);
+  const privacy::Turns cap = CapOf(history, config.plan.certificate).value();
+  for (const int64_t device : {1, 2, 3}) EXPECT_GE(most.at(device).mu_squared, cap.mu_squared);
+  const privacy::Claim claim = server.job().SpentAfter(1, 1).Headline();
+  EXPECT_GE(claim.epsilon, life * 0.99);
+  EXPECT_LE(claim.epsilon, raised);
+}
+
+TEST_F(RecoveredCopyTest, WhatDevicesShowedIsARecord) {
   Rounds(SmallPassesConfig(), 1);
-  Adopt();
+  Recover();
   {
     ServerStart server(path_);
     EXPECT_FALSE(server.Open());
@@ -320,10 +418,10 @@ TEST_F(AdoptedCopyTest, WhatDevicesShowedIsARecord) {
   }
   CopyTo(".sound");
   RunSql("UPDATE settled SET turns = 0, mu_squared = 1");
-  EXPECT_TRUE(Says(Refusal(), "showed after adoption 1, is not as it was written")) << Refusal();
+  EXPECT_TRUE(Says(Refusal(), "showed after recovery 1, is not as it was written")) << Refusal();
   Restore(".sound");
-  RunSql("UPDATE adoptions SET last_device = 0");
-  EXPECT_TRUE(Says(Refusal(), "adoption number 1, is not as it was written")) << Refusal();
+  RunSql("UPDATE recoveries SET last_device = 0");
+  EXPECT_TRUE(Says(Refusal(), "recovery number 1, is not as it was written")) << Refusal();
   Restore(".sound");
   RunSql("DELETE FROM settled WHERE device = (SELECT max(device) FROM settled)");
   EXPECT_NE(Refusal(), "nothing was refused");
@@ -333,9 +431,12 @@ TEST_F(AdoptedCopyTest, WhatDevicesShowedIsARecord) {
 // adopted. What a device really took part in is counted outside of all stores.
 class RandomCopies {
  public:
-  RandomCopies(std::string path, uint32_t seed) : path_(std::move(path)), random_(seed) {}
+  // loses  devices lose receipts, and jobs of several kinds begin
+  RandomCopies(std::string path, uint32_t seed, bool loses = false)
+      : path_(std::move(path)), random_(seed), loses_(loses) {}
 
   void Step() {
+    if (loses_ && Below(3) == 0) fleet_.receipts().erase(1 + Below(kSmallDevices));
     switch (Below(5)) {
       case 0:
         Copy();
@@ -356,6 +457,15 @@ class RandomCopies {
     return std::uniform_int_distribution<uint32_t>(0, end - 1)(random_);
   }
 
+  // Of the last job.
+  JobConfig ConfigNow() const {
+    JobConfig config = SmallPassesConfig(3, 9);
+    const History history = SqliteStore(path_).ReadHistory();
+    if (history.jobs.empty()) return config;
+    const privacy::Plan plan = PlanOf(history, history.jobs.back());
+    return SmallPassesConfig(plan.participations, plan.rounds);
+  }
+
   void Copy() {
     copies_.push_back(path_ + "." + std::to_string(copies_.size()));
     std::filesystem::copy_file(path_, copies_.back(),
@@ -365,12 +475,21 @@ class RandomCopies {
   void Restore() {
     std::filesystem::copy_file(copies_[Below(static_cast<uint32_t>(copies_.size()))], path_,
                                std::filesystem::copy_options::overwrite_existing);
-    SqliteStore(path_).AdoptCopy();
+    SqliteStore(path_).Recover();
     ++restores_;
   }
 
   void Serve() {
-    ServerStart server(path_, SmallPassesConfig(3, 9));
+    const bool is_new = loses_ && Below(3) == 0;
+    const int64_t turns = loses_ ? 1 + Below(3) : 3;
+    std::unique_ptr<ServerStart> start;
+    try {
+      start = std::make_unique<ServerStart>(
+          path_, is_new ? SmallPassesConfig(turns, 3 * turns) : ConfigNow(), is_new);
+    } catch (const std::invalid_argument&) {
+      return;  // no room for a cohort
+    }
+    ServerStart& server = *start;
     for (uint32_t rounds = 1 + Below(3); rounds > 0; --rounds) {
       fleet_.Hello(server);
       if (!server.Open()) return;
@@ -384,12 +503,13 @@ class RandomCopies {
 
   const std::string path_;
   std::mt19937 random_;
+  const bool loses_;
   KeepingFleet fleet_;
   std::vector<std::string> copies_;
   int restores_ = 0;
 };
 
-TEST_F(AdoptedCopyTest, NoHistoryOfCopiesTakesADeviceBeyondItsTurns) {
+TEST_F(RecoveredCopyTest, NoHistoryOfCopiesTakesADeviceBeyondItsTurns) {
   CopyTo(".first");
   int restores = 0;
   int full = 0;
@@ -406,6 +526,44 @@ TEST_F(AdoptedCopyTest, NoHistoryOfCopiesTakesADeviceBeyondItsTurns) {
   }
   EXPECT_GT(restores, 0);
   EXPECT_GT(full, 0) << "the limit is reached";
+}
+
+// Devices lose their receipts, later jobs are lost with their stores, and what is true is counted
+// outside. No total, of any device at any moment, is below it.
+TEST_F(RecoveredCopyTest, NoTotalIsEverBelowTheTruth) {
+  const privacy::Turns turn = privacy::TurnIn(SmallPassesConfig().plan, 0);
+  privacy::Turns life;
+  for (int i = 0; i < 5; ++i) life = life + turn;
+  SqliteStore(path_).RaiseLifeEpsilon(LifeEpsilonFor(life, 1e-3, SmallConfig().plan.certificate),
+                                      1e-3);
+  CopyTo(".first");
+  int unshown = 0;
+  int above = 0;
+  for (uint32_t seed = 1; seed <= 4; ++seed) {
+    Restore(".first");
+    RandomCopies copies(path_, seed, true);
+    for (int step = 0; step < 16; ++step) {
+      copies.Step();
+      const History history = SqliteStore(path_).ReadHistory();
+      unshown += static_cast<int>(UnshownDevices(history).size());
+      const TurnsByDevice recorded = TurnsBefore(history, nullptr);
+      const TurnsByDevice most = TurnsAtMost(history);
+      // A copy that nobody has recovered yet says nothing of what came after it.
+      if (copies.restores() == 0 && step == 0) continue;
+      for (const auto& [device, truth] : copies.fleet().truth()) {
+        const auto found = most.find(device);
+        const privacy::Turns total = found == most.end() ? privacy::Turns() : found->second;
+        EXPECT_GE(total.mu_squared, truth.mu_squared * (1 - 1e-9)) << device << ", seed " << seed;
+        EXPECT_GE(total.coordinates, truth.coordinates) << device << ", seed " << seed;
+        EXPECT_LE(truth.mu_squared, 5 * turn.mu_squared * (1 + 1e-6)) << device;
+        const auto held = recorded.find(device);
+        above += held == recorded.end() || held->second.mu_squared < truth.mu_squared ? 1 : 0;
+      }
+    }
+    EXPECT_GT(copies.restores(), 0) << seed;
+  }
+  EXPECT_GT(unshown, 0) << "some devices count at the cap";
+  EXPECT_GT(above, 0) << "the records alone would be below the truth";
 }
 
 }  // namespace
