@@ -241,11 +241,6 @@ std::vector<PeerRow> PeerRows() {
 void CheckPeerOptions(const ClientOptions& options) {
   const PeerClientOptions& o = options.peer;
   if (!o.is_on) return;
-  if (!options.accept_model.empty()) {
-    throw std::invalid_argument(
-        "--accept-model: a node trains --model, which it shares with the "
-        "other nodes; no server gives it one");
-  }
   RequireAddress("--listen", o.listen, true);
   RequireAddress("--address", o.address, false);
   if (!o.address.empty() && o.listen.empty()) {
@@ -304,7 +299,8 @@ void CheckOptions(const ClientOptions& options) {
 }
 
 SharedModel ModelOf(const ClientOptions& options) {
-  if (options.model.empty() && !options.accept_model.empty()) return nullptr;
+  const bool awaits_job = !options.accept_model.empty() && !options.peer.is_on;
+  if (options.model.empty() && awaits_job) return nullptr;
   try {
     return OpenModel(options.model.empty() ? kDefaultModel : options.model);
   } catch (const std::invalid_argument& error) {

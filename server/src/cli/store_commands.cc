@@ -63,10 +63,10 @@ struct StoreState {
   std::optional<std::string> server;
   Json live;  // ReadLive()
   int64_t devices = 0;
-  std::vector<std::string> eligible;  // names
+  int64_t eligible = 0;
   bool is_paused = false;
   std::optional<JobLedger> job;
-  Json device_states;  // with --devices
+  Json device_states;  // with --devices, and while a server runs
 };
 
 StoreState ReadStoreState(const StoreOptions& o) {
@@ -77,14 +77,14 @@ StoreState ReadStoreState(const StoreOptions& o) {
   const std::vector<DeviceRecord> devices = store->ListDevices();
   for (const DeviceRecord& device : devices) {
     ++state.devices;
-    if (device.is_eligible()) state.eligible.push_back(device.id);
+    state.eligible += device.is_eligible() ? 1 : 0;
   }
   state.is_paused = store->IsPaused();
   std::vector<JobLedger> jobs = ReadLedger(*store);
   jobs.erase(jobs.begin(), jobs.end() - (jobs.empty() ? 0 : 1));
   AddPairs(*store, &jobs);
   if (!jobs.empty()) state.job = std::move(jobs.back());
-  if (o.lists_devices) {
+  if (o.lists_devices || state.live.is_object()) {
     state.device_states =
         ReadDeviceStates(o.store, devices, state.job ? state.job->turns : JobTurns());
   }
@@ -168,10 +168,11 @@ std::string Describe(const StoreOptions& o, const StoreState& state) {
   std::string text = fmt::format("{}: the operator's view, not for publication\n", o.store);
   text += state.server ? fmt::format("  server     process {}\n", *state.server)
                        : "  server     none runs\n";
-  text += fmt::format("  devices    {}, {} eligible\n", state.devices, state.eligible.size());
-  text += DescribeLive(state.live, state.eligible);
+  text += fmt::format("  devices    {}, {} eligible\n", state.devices, state.eligible);
+  text += DescribeLive(state.live, state.device_states);
   if (state.is_paused) text += "  paused     no round opens until `sotto job resume`\n";
   text += state.job ? DescribeJob(*state.job, o.lists_turns) : "  job        none has begun\n";
+  if (!o.lists_devices) return text;
   return text + DescribeDeviceStates(state.device_states, state.server.has_value());
 }
 
@@ -180,7 +181,7 @@ Json ToJson(const StoreOptions& o, const StoreState& state) {
                {"audience", "operator"},
                {"server_process", state.server ? Json(*state.server) : Json(nullptr)},
                {"devices", state.devices},
-               {"eligible_devices", state.eligible.size()},
+               {"eligible_devices", state.eligible},
                {"live", state.live},
                {"paused", state.is_paused},
                {"job", nullptr}};

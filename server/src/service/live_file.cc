@@ -4,14 +4,16 @@
 #include <exception>
 #include <filesystem>
 #include <fmt/format.h>
-#include <set>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
 #include "base/wall_clock.h"
 #include "sotto/posix/files.h"
+#include "views/device_states.h"
 #include "views/progress.h"
 #include "views/turns_output.h"
 
@@ -45,12 +47,7 @@ LiveFile::~LiveFile() { std::remove(path_.c_str()); }
 
 void LiveFile::OnPhase(const ServerPhase& phase) {
   phase_ = phase;
-  Touch();
-}
-
-void LiveFile::OnDevice(const std::string& id, bool is_connected) {
-  devices_[id] = is_connected;
-  Touch();
+  is_due_ = true;
 }
 
 std::string LiveFile::Text() const {
@@ -64,18 +61,8 @@ std::string LiveFile::Text() const {
                   {"opened", static_cast<double>(phase_.opened_ms) * kMs},
                   {"deadline", static_cast<double>(phase_.deadline_ms) * kMs}});
   }
-  Json devices = Json::array();
-  size_t connected = 0;
-  for (const auto& [id, is_connected] : devices_) {
-    devices.push_back({{"id", id}, {"connected", is_connected}});
-    connected += is_connected ? 1 : 0;
-  }
-  return ForgivingJsonText({{"format", 1},
-                            {"server", server_},
-                            {"written", SecondsNow()},
-                            {"phase", phase},
-                            {"connected", connected},
-                            {"devices", devices}}) +
+  return ForgivingJsonText(
+             {{"format", 1}, {"server", server_}, {"written", SecondsNow()}, {"phase", phase}}) +
          "\n";
 }
 
@@ -114,7 +101,7 @@ Json ReadLive(const std::string& store, const std::optional<std::string>& server
   return nullptr;
 }
 
-std::string DescribeLive(const Json& live, const std::vector<std::string>& eligible) {
+std::string DescribeLive(const Json& live, const Json& states) {
   if (!live.is_object()) return "";
   const Json& phase = live.at("phase");
   const std::string kind = phase.at("kind");
@@ -126,17 +113,12 @@ std::string DescribeLive(const Json& live, const std::vector<std::string>& eligi
                       kind == "open" && left > 0 ? TimeLeft(left) : "its result is being computed");
   }
   std::string text = fmt::format("  now        {}{}\n", kind, now.empty() ? "" : ": " + now);
-  std::map<std::string, std::vector<std::string>> states;
-  std::set<std::string> unseen(eligible.begin(), eligible.end());
-  for (const Json& device : live.at("devices")) {
-    const std::string id = device.at("id");
-    const char* otherwise = device.value("connected", false) ? "connected" : "gone";
-    states[device.value("state", otherwise)].push_back(id);
-    unseen.erase(id);
-  }
-  if (!unseen.empty()) states["not seen"].assign(unseen.begin(), unseen.end());
-  for (const auto& [state, names] : states) {
-    text += fmt::format("  {:<10} {}: {}\n", state, names.size(), FirstNames(names));
+  std::map<std::string, std::vector<std::string>> names;
+  for (const Json& device : states.at("devices")) names[device.at("state")].push_back(device["id"]);
+  for (const DeviceStateRow& row : kDeviceStates) {
+    const std::vector<std::string>& in_state = names[row.name];
+    if (in_state.empty()) continue;
+    text += fmt::format("  {:<10} {}: {}\n", row.name, in_state.size(), FirstNames(in_state));
   }
   return text;
 }

@@ -3,9 +3,8 @@
 //
 //   {"format": 1, "server": process id as a text, "written": seconds since 1970,
 //    "phase": {"kind": "open" | "closed" | "waiting" | "finished", "reason", "round", "attempt",
-//              "drawn", "opened", "deadline"},
-//    "connected": number of devices, "devices": [device...]}
-//   device  {"id", "connected"}, of those that were seen since this start of the server
+//              "drawn", "opened", "deadline"}}
+// Devices are in a file of their own (served_devices.h), which outlives the server.
 //
 // Rounds and attempts count from 1, times are seconds since 1970. The file is written at most once
 // a second, and only if something has changed; it has mode 0600, and it is removed when the server
@@ -14,12 +13,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -39,11 +35,8 @@ class LiveFile {
   LiveFile(const LiveFile&) = delete;
   LiveFile& operator=(const LiveFile&) = delete;
 
-  // The next four on the thread of Server::Run(), or before it.
+  // The next two on the thread of Server::Run(), or before it.
   void OnPhase(const ServerPhase& phase);
-  void OnDevice(const std::string& id, bool is_connected);
-  // Something else has changed that `devices` tells.
-  void Touch() { is_due_ = true; }
   // ServerEvents::alive: takes down what is to be written, if it is time.
   void Alive(uint64_t now_ms);
 
@@ -57,7 +50,6 @@ class LiveFile {
   const std::string path_;
   const std::string server_;
   ServerPhase phase_;
-  std::map<std::string, bool> devices_;  // connected?
   bool is_due_ = true;
   uint64_t next_ms_ = 0;
 
@@ -71,8 +63,7 @@ nlohmann::ordered_json ReadLive(const std::string& store, const std::optional<st
 
 // Lines of `sotto status`: what the server does, and the names of the devices in each state. Empty
 // if nothing is known.
-//   eligible  devices of the store, by name
-std::string DescribeLive(const nlohmann::ordered_json& live,
-                         const std::vector<std::string>& eligible);
+//   states  ReadDeviceStates()
+std::string DescribeLive(const nlohmann::ordered_json& live, const nlohmann::ordered_json& states);
 
 }  // namespace sotto::server

@@ -145,7 +145,9 @@ void ServePage::KeepTurns(const JobTurns& turns) {
 void ServePage::Begin(const Json& overview, bool seeded, const JobTurns& turns) {
   turns_.clear();
   KeepTurns(turns);
-  const std::string begun = overview_.Begin(overview, seeded);
+  Json shown = overview;
+  shown["listens"] = sources_.listens();
+  const std::string begun = overview_.Begin(shown, seeded);
   overview_.OnDevices(DeviceCounts());
   Publish(begun);
 }

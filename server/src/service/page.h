@@ -42,6 +42,7 @@ std::string PageTokenFile(const ServeRequest& request);
 struct PageSources {
   std::function<NetworkFigures()> network;
   std::function<std::string()> metrics;  // text
+  std::function<std::string()> listens;  // HOST:PORT for devices
   // Every device that the store has, as it was last looked at; never null.
   std::function<std::shared_ptr<const std::vector<DeviceRecord>>()> devices;
   std::function<DeviceView(const DeviceRecord&)> state;

@@ -62,6 +62,7 @@ ServeSession::ServeSession(const ServeRequest& request)
 PageSources ServeSession::Sources() {
   return {[this] { return server_.Figures(); },
           [this] { return monitor_.Text(server_.Figures(), fleet_.devices()->eligible()); },
+          [this] { return fmt::format("{}:{}", options_.host, server_.port()); },
           [this] { return fleet_.records(); },
           [this](const DeviceRecord& device) { return device_states_.Of(device); }};
 }
@@ -95,7 +96,6 @@ ServerEvents ServeSession::Events() {
   events.on_device = [this](uint32_t device, bool is_connected) {
     const std::string& id = (*fleet_.devices())[device].id;
     device_states_.OnDevice(id, is_connected);
-    live_.OnDevice(id, is_connected);
     if (page_) page_->OnDevice(id, is_connected);
   };
   return events;
@@ -191,7 +191,6 @@ std::optional<HaltRecord> ServeSession::MustEnd() { return WhyEnd(shared_.ReadHi
 nlohmann::ordered_json ServeSession::Overview() {
   nlohmann::ordered_json overview;
   shared_.With([&](Store& store) { overview = OverviewOfStore(store, Audience::kOperator); });
-  overview["listens"] = fmt::format("{}:{}", options_.host, server_.port());
   return overview;
 }
 

@@ -27,21 +27,21 @@ class LiveFileTest : public testing::Test {
   LiveFile live_{store_, "17"};
 };
 
-TEST_F(LiveFileTest, SaysTheAttemptAndWhoIsConnectedToItsOwnerAlone) {
+TEST_F(LiveFileTest, SaysTheAttemptToItsOwnerAloneAndStatusWhoIsInWhichState) {
   live_.OnPhase({ServerPhase::Kind::kOpen, 2, 0, 3, 1000, 61000});
-  live_.OnDevice("pi-1", true);
-  live_.OnDevice("pi-2", true);
-  live_.OnDevice("pi-2", false);
   Write(5);
   const nlohmann::ordered_json live = ReadLive(store_, "17");
   EXPECT_EQ(live["phase"]["kind"], "open");
   EXPECT_EQ(live["phase"]["round"], 3);
   EXPECT_EQ(live["phase"]["deadline"], 61.0);
-  EXPECT_EQ(live["connected"], 1);
-  const std::string text = DescribeLive(live, {"pi-1", "pi-2", "pi-3"});
-  EXPECT_NE(text.find("connected  1: pi-1\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("gone       1: pi-2\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("not seen   1: pi-3\n"), std::string::npos) << text;
+  const nlohmann::ordered_json states = {{"devices",
+                                          {{{"id", "pi-1"}, {"state", "training"}},
+                                           {{"id", "pi-2"}, {"state", "never-seen"}},
+                                           {{"id", "pi-3"}, {"state", "training"}}}}};
+  const std::string text = DescribeLive(live, states);
+  EXPECT_NE(text.find("open: round 3 attempt 1: 3 drawn"), std::string::npos) << text;
+  EXPECT_NE(text.find("never-seen 1: pi-2\n  training   2: pi-1, pi-3\n"), std::string::npos)
+      << text;
   struct stat info {};
   ASSERT_EQ(stat((store_ + "-live").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777u, 0600u);
@@ -49,11 +49,11 @@ TEST_F(LiveFileTest, SaysTheAttemptAndWhoIsConnectedToItsOwnerAlone) {
 
 TEST_F(LiveFileTest, WritesAtMostOnceASecondAndOnlyWhatHasChanged) {
   Write(0);
-  live_.OnDevice("pi-1", true);
+  live_.OnPhase({ServerPhase::Kind::kOpen, 2, 0, 3, 1000, 61000});
   Write(999);
-  EXPECT_EQ(ReadLive(store_, "17")["connected"], 0);
+  EXPECT_EQ(ReadLive(store_, "17")["phase"]["kind"], "waiting");
   Write(1000);
-  EXPECT_EQ(ReadLive(store_, "17")["connected"], 1);
+  EXPECT_EQ(ReadLive(store_, "17")["phase"]["kind"], "open");
   std::filesystem::remove(store_ + "-live");
   Write(5000);
   EXPECT_FALSE(Exists());
@@ -64,7 +64,7 @@ TEST_F(LiveFileTest, AKilledServersFileIsNoNews) {
   EXPECT_TRUE(ReadLive(store_, "17").is_object());
   EXPECT_TRUE(ReadLive(store_, "18").is_null());
   EXPECT_TRUE(ReadLive(store_, std::nullopt).is_null());
-  EXPECT_EQ(DescribeLive(nullptr, {"pi-1"}), "");
+  EXPECT_EQ(DescribeLive(nullptr, nullptr), "");
   { const LiveFile next(store_, "18"); }
   EXPECT_FALSE(Exists());
 }
