@@ -120,7 +120,7 @@ TEST(JobSettings, AreTheOptionsThatWereGivenAndMakeTheSameRequest) {
   give("rounds", "7");
   give("noise-multiplier", "1.25");
   give("sampling", "passes");
-  give("epsilon-budget", "inf");
+  give("epsilon", "inf");
   request.evaluate_every = 3;
   request.given.insert("evaluate-every");
   request.listen = "127.0.0.1:1";
