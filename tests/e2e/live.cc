@@ -261,7 +261,7 @@ std::string Site::ClientLog(size_t device) const {
 Process Site::Client(size_t device, uint16_t port, const Arguments& arguments,
                      const Arguments& program) const {
   Arguments once = arguments;
-  once.emplace_back("--once");
+  if (!stays) once.emplace_back("--once");
   return StartClient(device, port, once, program);
 }
 

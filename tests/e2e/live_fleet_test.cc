@@ -304,8 +304,7 @@ TEST(LiveFleetTest, AServerStaysAndAKillLosesNoJobAndNoRequest) {
   EXPECT_TRUE(Says(Sotto(site, {"job", "stop", store}, 2), "over already"));
   server.process.End();
   EXPECT_TRUE(Says(Sotto(site, StartJob(site, "10000")), "waits for a server"));
-  server = site.Serve({});
-  clients = site.Clients(server.port);
+  server = site.Serve({"--listen", Address(server.port)});  // its clients have stayed
   EXPECT_TRUE(server.WaitForReleases(3)) << ReadFile(server.log);
   EXPECT_TRUE(Says(Sotto(site, StartJob(site, "9999")), "request 3 waits"));
   server.process.End();
@@ -345,8 +344,8 @@ TEST(LiveFleetTest, AJobGetsMoreRoundsAndARestartBeginsNoOther) {
   EXPECT_EQ(server::InspectStore(store).jobs, 1) << ledger;
   EXPECT_EQ(server::InspectStore(store).releases, 4) << ledger;
   EXPECT_TRUE(Says(ledger, "gaussian")) << "its rounds close early: nothing is sampled\n" << ledger;
-  const Arguments fewer =
-      with({"serve", "--store", store, "--listen", "127.0.0.1:0", "--rounds", "3"});
+  const Arguments fewer = with(
+      {"serve", "--store", store, "--listen", "127.0.0.1:0", "--close-early", "--rounds", "3"});
   EXPECT_TRUE(Says(Sotto(site, fewer, 1), "do not lower rounds"));
   for (int start = 0; start < 2; ++start) {
     Server server = site.Serve(LongJob({"--new-job"}));
