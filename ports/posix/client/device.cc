@@ -193,6 +193,7 @@ std::optional<std::string> Device::Take(SharedModel model) {
   next->client().RestoreReceipt(client().receipt());
   trainee_ = std::move(next);
   has_model_ = false;
+  has_taken_ = true;
   differs_.clear();
   reporter_.TookModel(*trainee_->model(), trainee_->samples());
   reporter_.Data(DescribeData(trainee_->share()));
@@ -201,6 +202,8 @@ std::optional<std::string> Device::Take(SharedModel model) {
 
 // The job trains another model, which the server calls `name`.
 std::optional<Ending> Device::OnOtherModel(const std::string& name) {
+  // No server makes a device spin by another model each time.
+  if (has_taken_) SleepUnlessStopped(model_pace_.WaitMs(0));
   Download download(MostDescriptionBytes(options_));
   Reply reply;
   while (!download.is_whole()) {
@@ -219,7 +222,8 @@ std::optional<Ending> Device::OnOtherModel(const std::string& name) {
     if (!why) return std::nullopt;
     job.reason = fmt::format("its samples do not suit the job's model {}: {}", described, *why);
   }
-  if (std::exchange(differs_, job.differs) != differs_ && !differs_.empty()) {
+  const std::string said = std::exchange(differs_, job.differs);
+  if (differs_ != said && !differs_.empty()) {
     (void)Ask(client().request(), &reply);  // so the server's operator knows it at once
   }
   return StayOut({job.reason, ErrorCodeName(ErrorCode::kModelMismatch)});
@@ -326,6 +330,10 @@ std::optional<Ending> Device::TakeReply(const Reply& reply) {
 
 // After a reply that the client has taken.
 void Device::FollowReply(Client::State before, const Reply& reply) {
+  if (reply.kind == Reply::Kind::kWait || reply.kind == Reply::Kind::kTrain) {
+    has_taken_ = false;
+    model_pace_.Forget();
+  }
   if (reply.kind == Reply::Kind::kError && reply.code == ErrorCode::kOtherMachine) {
     reporter_.OtherMachine(client().wait_ms());
     connection_.Close();  // as the server does

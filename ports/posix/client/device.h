@@ -36,6 +36,7 @@
 #include "sotto/model/model_file.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/record_store.h"
+#include "sotto/retry_pace.h"
 #include "trainee.h"
 #include "tries.h"
 
@@ -110,6 +111,8 @@ class Device {
   bool is_new_link_ = false;  // the reporter was not told of the link yet
   std::string marked_;        // what the mark file holds
   std::string differs_;       // of the job's model; empty: it has none, or nothing is known
+  bool has_taken_ = false;    // a job's model, and no job has been for it yet
+  RetryPace model_pace_{RetryPace::kFirstMs};
   uint64_t training_since_ms_ = 0;
   std::string why_late_;  // see Reporter::Trained()
   Tries tries_;

@@ -18,6 +18,7 @@ namespace {
 static_assert(kMaxDifference <= kMaxDifferenceSize);
 
 constexpr double kMegabyte = 1e6;
+constexpr size_t kMostToCompare = 1 << 20;  // bytes of a description that only tells what differs
 
 // What to do about another model.
 std::string Remedy(const std::string& name, const ModelInfo& own) {
@@ -89,6 +90,7 @@ bool Download::Take(const Reply& reply) {
 }
 
 size_t MostDescriptionBytes(const ClientOptions& options) {
+  if (options.accept_model.empty()) return kMostToCompare;
   return std::min(kMaxBundle, static_cast<size_t>(options.model_memory_mb * kMegabyte));
 }
 
