@@ -116,7 +116,7 @@ JobModel Judge(const ClientOptions& options, const ModelInfo* own, const std::st
       static_cast<double>(Trainee::Bytes(*model) + description.size()) / kMegabyte;
   if (needs_mb > options.model_memory_mb) {
     const std::string why =
-        fmt::format("the job's model {} needs {:.0f} MB, and --model-memory is {}",
+        fmt::format("the job's model {} needs {:.1f} MB, and --model-memory is {}",
                     DescribeModel(*model), needs_mb, options.model_memory_mb);
     return {nullptr, why, Beginning(why)};
   }
