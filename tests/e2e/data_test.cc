@@ -236,10 +236,13 @@ TEST_F(Data, ABoardReadsWhatAShardHasOfEachKind) {
 TEST_F(Data, ABoardRefusesAShardOfAnotherModel) {
   const std::string csv = WriteTwoClasses();
   const std::string deep = Model("deep", "input = [2]", {kDense + "3", "\"relu\"", kDense + "2"});
-  const Outcome run =
-      RunCommand(fmt::format("{} --data {}:label=kind --model {} --device 0 --out {} 2>&1",
-                             SOTTO_SHARD_PROGRAM, csv, deep, Path("shard")));
-  EXPECT_SAYS(run.output, "for model deep");
+  const auto shard = [&](const std::string& options) {
+    return RunCommand(fmt::format("{} --data {}:label=kind{} --model {} --device 0 --out {} 2>&1",
+                                  SOTTO_SHARD_PROGRAM, csv, options, deep, Path("shard")))
+        .output;
+  };
+  EXPECT_SAYS(shard(""), "nothing says which class each label is, and another device's file may");
+  EXPECT_SAYS(shard(",classes=down,up"), "for model deep");
   using Deep = nn::Sequential<nn::Dense<2, 3>, nn::Relu, nn::Dense<3, 2>>;
   using Two = nn::Sequential<nn::Dense<2, 2>>;
   using Wide = nn::Sequential<nn::Dense<8, 2>>;
