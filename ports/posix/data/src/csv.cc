@@ -167,8 +167,8 @@ class CsvReader {
                              categories.front(), categories.size() > 1 ? ", ..." : ""));
   }
 
-  // A column of texts becomes features COLUMN=TEXT. Those of a model that names its features are
-  // these, in its order.
+  // A column of texts becomes features COLUMN=TEXT. A model that names its features has these
+  // names, in this order.
   void RequireNamesOfModel() const {
     if (request_.model == nullptr || columns_.onehot.empty() || !columns_.has_header) return;
     std::vector<std::string> names;
