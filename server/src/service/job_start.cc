@@ -14,6 +14,7 @@
 #include "service/job_settings.h"
 #include "service/life_start.h"
 #include "sotto/model/model_bundle.h"
+#include "sotto/model/model_text.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/service.h"
 #include "spec/make_job.h"
@@ -159,6 +160,21 @@ bool MakesLastJob(const ServeRequest& o, uint32_t devices, const History& histor
   }
 }
 
+// The same options can name a file that describes another net by now.
+void RequireUnchangedModel(const ServeRequest& o, const JobEntry& begun, Store& store) {
+  if (o.model_file.empty()) return;
+  const std::vector<uint8_t> bundle = store.ReadDescription(begun.number);
+  const posix::SharedModel model = posix::ParseBundle({bundle.data(), bundle.size()});
+  const std::string was = posix::ModelDigestHex(*model);
+  const std::string is = posix::ModelDigestHex(*o.job.model);
+  if (was == is) return;
+  throw std::runtime_error(
+      fmt::format("--model {}: job {} began with model_digest = {}, and the file has another net "
+                  "now, {}; leave --model out to go on with the job, or begin another one: `sotto "
+                  "job start`",
+                  o.model_file, begun.number, was, is));
+}
+
 // The job of the options: begun, or gone on with.
 std::optional<JobChoice> ChooseNamed(const ServeRequest& o, uint32_t devices,
                                      const History& history, Store& store) {
@@ -175,7 +191,8 @@ std::optional<JobChoice> ChooseNamed(const ServeRequest& o, uint32_t devices,
     const bool stays_over = end && !MayReopen(end->kind) && !asks_other && !o.once;
     return stays_over ? std::nullopt : std::make_optional(choice);
   }
-  if (JobBegunWith(history, choice.ask->settings) != nullptr) {
+  if (const JobEntry* begun = JobBegunWith(history, choice.ask->settings)) {
+    RequireUnchangedModel(o, *begun, store);
     if (end && !o.once) return std::nullopt;
     return GoOnWith(o, history, *last);
   }

@@ -1,8 +1,8 @@
 // What is known of the newest copy of a store: `sotto store backup` writes it beside the store, in
 // STORE.copied, and a server reads it. Part of sotto::server/store.
 //
-// The file has no secret. It is no record of the store: a copy that changed the store would be older
-// than the store at once. Without it, as beside a restored store, no copy is known.
+// The file has no secret. It is no record of the store: a copy that changed the store would be
+// older than the store at once. Without it, as beside a restored store, no copy is known.
 //
 // Stateless, safe from any thread.
 #pragma once

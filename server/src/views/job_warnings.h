@@ -34,7 +34,7 @@ class JobWarnings {
   // After a closed attempt:
   //   - the plan has more rounds left than the budget pays for, and these are at most kFewRounds.
   //     Of passes: than devices have turns for. Of others: epsilon grows ever more slowly, so the
-  //     last release's growth bounds that of the next ones;
+  //     next releases add at most what the last one added;
   //   - under adaptive clipping, the bound has clipped nearly all updates or nearly none in
   //     kReleases releases one after the other, by the noisy share that they have released. Of a
   //     fixed bound no release tells that.

@@ -74,7 +74,7 @@ TEST(JobWarnings, ABudgetThatEndsBeforeThePlanIsToldOnce) {
   EXPECT_TRUE(warnings.OnOutcome(Released(1, 2.2), {}).empty()) << "nine more";
   const std::vector<std::string> lines = warnings.OnOutcome(Released(2, 2.7), {});
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_TRUE(Says(lines[0], "epsilon 2.7 of 4 pays for about 2 more rounds")) << lines[0];
+  EXPECT_TRUE(Says(lines[0], "epsilon 2.700 of 4 pays for about 2 more rounds")) << lines[0];
   EXPECT_TRUE(warnings.OnOutcome(Released(3, 3.2), {}).empty()) << "once";
 }
 
