@@ -53,7 +53,7 @@ TEST_F(StoreSchemaTest, TheTablesOfVersionEightAreThese) {
             Status::kOk);
   uint8_t digest[kSha256Size];
   ASSERT_EQ(hash.Finish(digest), Status::kOk);
-  EXPECT_EQ(posix::Hex(digest), "ff4b19c8ee8d4832c7d4a45d933273e2be1180a3bbab0ea4e8bf07d14b65b1eb");
+  EXPECT_EQ(posix::Hex(digest), "9baa8cfc539f3bc9410e39162e34437457dab189cc8cb29e80c910f7e4dbe649");
 }
 
 TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo) {
