@@ -1,7 +1,7 @@
 // The overview of a store or of results, as the operator's page and `sotto report` draw it. Part of
 // sotto::server/views.
 //
-// An overview is a JSON object; server/page/page.js draws it. Null means that a figure is not
+// An overview is a JSON object; server/page/ draws it. Null means that a figure is not
 // known. What belongs to the operator is in no published overview: counts, bytes and times of
 // attempts tell who took part, and no claim against the public covers them (PRIVACY.md, section 1).
 //
