@@ -43,9 +43,9 @@ function drawJobs(overview) {
   const queue = overview.queue ?? [];
   byId("jobs-section").hidden = overview.jobs.length < 2 && !queue.length;
   byId("queue").hidden = !queue.length;
-  byId("queue").replaceChildren(...queue.map(each => make("li", {}, typeof each === "string" ? each
-    : Object.entries(each).filter(([, value]) => known(value) && typeof value !== "object")
-      .map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`).join(", "))));
+  byId("queue").replaceChildren(...queue.map(each => make("li", {},
+    `request ${each.request} of ${time(each.asked)} waits for its turn: ${each.settings.trim().replaceAll("\n", ", ")}`)));
+  byId("jobs").hidden = overview.jobs.length < 2;
   const rows = overview.jobs.map(job => {
     const headline = job.claims[0];
     return [number(job.job), job.model, job.mechanism, stateText(job), time(job.begun),

@@ -6,7 +6,7 @@
 // The parts of the page, and the element that is hidden without a job.
 const parts = {
   head: [drawHead], state: [drawState], privacy: [drawPrivacy], model: [drawModel], fleet: [drawFleet], log: [drawLog],
-  charts: [drawCharts, "charts-section"], rounds: [drawRounds, "rounds-section"], jobs: [drawJobs, "jobs-section"],
+  charts: [drawCharts, "charts-section"], rounds: [drawRounds, "rounds-section"], jobs: [drawJobs],
   claims: [drawClaims, "claims-section"], turns: [drawTurns, "turns-section"], network: [drawNetwork],
   settings: [drawSettings, "settings-section"],
 };
@@ -66,6 +66,10 @@ const events = {
     shown.overview.devices = data;
     drawSoon("state", "fleet");
     lookAtFleet();
+  },
+  queue: data => {
+    shown.overview.queue = data.queue;
+    drawSoon("jobs");
   },
   network: data => {
     shown.overview.network = data;

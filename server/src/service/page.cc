@@ -181,6 +181,8 @@ void ServePage::OnEvaluation(uint32_t round, const EvaluatedData& data,
   Publish(overview_.OnEvaluation(round, data, evaluation));
 }
 
+void ServePage::OnQueue(const Json& queue) { Publish(overview_.OnQueue(queue)); }
+
 void ServePage::OnLog(const std::string& line) { Publish(overview_.OnLog(line)); }
 
 void ServePage::OnDevice(const std::string& id, bool is_connected) {

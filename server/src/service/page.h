@@ -69,6 +69,7 @@ class ServePage {
   void OnClaims(uint32_t round, const std::vector<privacy::Claim>& claims);
   void OnPhase(const ServerPhase& phase, bool is_paused);
   void OnEvaluation(uint32_t round, const EvaluatedData& data, const Evaluation& evaluation);
+  void OnQueue(const nlohmann::ordered_json& queue);
   void OnLog(const std::string& line);
 
   void OnDevice(const std::string& id, bool is_connected);

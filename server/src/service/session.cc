@@ -84,7 +84,10 @@ ServerEvents ServeSession::Events() {
     if (const std::string warning = fleet_.TakeWarning(); !warning.empty()) Warn(warning);
     SayDue();
     live_.Alive(now_ms);
-    if (page_) page_->Alive(now_ms);
+    if (page_) {
+      page_->OnQueue(Queue());
+      page_->Alive(now_ms);
+    }
   };
   events.on_phase = [this](const ServerPhase& phase) {
     LogPhase(phase);
@@ -169,6 +172,7 @@ Job* ServeSession::Begin(const History& history, const JobRequestEntry& request)
 
 Job* ServeSession::Next() {
   const History history = shared_.ReadHistory();
+  KeepQueue(history);
   if (const std::optional<MootRequest> moot = FindMoot(history)) {
     shared_.With([&](Store& store) {
       store.AnswerRequest(moot->number, {JobOutcome::kRefused, 0, moot->reason});
@@ -186,7 +190,22 @@ Job* ServeSession::Next() {
   return start == nullptr ? nullptr : Begin(history, *start);
 }
 
-std::optional<HaltRecord> ServeSession::MustEnd() { return WhyEnd(shared_.ReadHistory()); }
+std::optional<HaltRecord> ServeSession::MustEnd() {
+  const History history = shared_.ReadHistory();
+  KeepQueue(history);
+  return WhyEnd(history);
+}
+
+nlohmann::ordered_json ServeSession::Queue() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return OverviewOfQueue(requests_);
+}
+
+// From the pool.
+void ServeSession::KeepQueue(const History& history) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  requests_ = history.requests;
+}
 
 nlohmann::ordered_json ServeSession::Overview() {
   nlohmann::ordered_json overview;

@@ -59,6 +59,8 @@ class ServeSession : private JobSource {
   void Warn(const std::string& line);
   void SayLater(const std::string& line);
   void SayDue();
+  void KeepQueue(const History& history);
+  nlohmann::ordered_json Queue();
   Job* Make(JobChoice choice);
   Job* Begin(const History& history, const JobRequestEntry& request);
   nlohmann::ordered_json Overview();
@@ -80,11 +82,12 @@ class ServeSession : private JobSource {
   std::optional<ServePage> page_;
   Server server_;
   ServeParts parts_;
-  std::unique_ptr<ServedJob> made_;    // in the pool, until OnBegin()
-  std::unique_ptr<ServedJob> served_;  // null: no job runs
-  std::atomic<bool> is_done_{false};   // JobSource::IsDone()
-  std::mutex mutex_;                   // guards the next member
-  std::vector<std::string> due_;       // lines that the loop's thread writes
+  std::unique_ptr<ServedJob> made_;        // in the pool, until OnBegin()
+  std::unique_ptr<ServedJob> served_;      // null: no job runs
+  std::atomic<bool> is_done_{false};       // JobSource::IsDone()
+  std::mutex mutex_;                       // guards the next member
+  std::vector<JobRequestEntry> requests_;  // as the pool saw them last
+  std::vector<std::string> due_;           // lines that the loop's thread writes
 };
 
 }  // namespace sotto::server

@@ -61,6 +61,7 @@ const char* StateOf(const ServerPhase& phase, bool is_paused) {
 struct LiveOverview::Parts {
   Json job;  // the one that runs, without rounds and evaluations
   Json devices;
+  Json queue;
   Json network;
 };
 
@@ -72,10 +73,12 @@ std::string LiveOverview::Begin(const Json& overview, bool seeded) {
   Json head = overview;
   head.erase("jobs");
   head.erase("devices");
+  head.erase("queue");
   for (const char* field : {"live", "sequence", "now"}) head.erase(field);
   head["started"] = started_;
   head_ = Inside(head);
   parts_->devices = overview.at("devices");
+  parts_->queue = overview.value("queue", Json::array());
   past_.clear();
   rounds_.clear();
   evaluations_.clear();
@@ -114,9 +117,10 @@ std::string LiveOverview::Text() const {
     jobs = "[]";
   }
   return fmt::format(
-      R"({{{}{}"live":true,"sequence":{},"now":{:.3f},"jobs":{},"devices":{},"network":{},"log":{}}})",
+      R"({{{}{}"live":true,"sequence":{},"now":{:.3f},"jobs":{},"devices":{},"queue":{},)"
+      R"("network":{},"log":{}}})",
       head_, head_.empty() ? "" : ",", sequence_, Now(), jobs, ForgivingJsonText(parts_->devices),
-      ForgivingJsonText(parts_->network), log);
+      ForgivingJsonText(parts_->queue), ForgivingJsonText(parts_->network), log);
 }
 
 std::string LiveOverview::Event(const char* name, const Json& data) {
@@ -208,6 +212,12 @@ std::string LiveOverview::OnDevices(Json devices) {
   if (devices == parts_->devices) return "";
   parts_->devices = std::move(devices);
   return Event("devices", parts_->devices);
+}
+
+std::string LiveOverview::OnQueue(Json queue) {
+  if (queue == parts_->queue) return "";
+  parts_->queue = std::move(queue);
+  return Event("queue", {{"queue", parts_->queue}});
 }
 
 std::string LiveOverview::OnNetwork(const NetworkFigures& figures) {

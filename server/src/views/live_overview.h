@@ -57,6 +57,7 @@ class LiveOverview {
   std::string OnPhase(const ServerPhase& phase, bool is_paused);
   std::string OnEvaluation(uint32_t round, const EvaluatedData& data, const Evaluation& evaluation);
   std::string OnDevices(nlohmann::ordered_json devices);
+  std::string OnQueue(nlohmann::ordered_json queue);
   std::string OnNetwork(const NetworkFigures& figures);
   std::string OnLog(const std::string& line);
   std::string OnEnd();

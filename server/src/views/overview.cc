@@ -364,6 +364,17 @@ Json OverviewOfJob(const JobLedger& job, JobPlace place, Audience audience, Test
   return json;
 }
 
+Json OverviewOfQueue(const std::vector<JobRequestEntry>& requests) {
+  Json queue = Json::array();
+  for (const JobRequestEntry& request : requests) {
+    if (request.answer || request.ask.act != JobAct::kStart) continue;
+    queue.push_back({{"request", request.number},
+                     {"asked", request.asked},
+                     {"settings", request.ask.settings}});
+  }
+  return queue;
+}
+
 Json OverviewOfDevices(const std::vector<DeviceRecord>& devices) {
   const auto eligible = std::count_if(devices.begin(), devices.end(),
                                       [](const DeviceRecord& each) { return each.is_eligible(); });
@@ -383,7 +394,10 @@ Json OverviewOfStore(Store& store, Audience audience, TestFigures test) {
     const JobPlace place = &job == &jobs.back() ? last : JobPlace::kPast;
     overview["jobs"].push_back(OverviewOfJob(job, place, audience, test, is_paused));
   }
-  if (audience == Audience::kOperator) overview["devices"] = OverviewOfDevices(store.ListDevices());
+  if (audience != Audience::kOperator) return overview;
+  const History history = store.ReadHistory();
+  overview["devices"] = OverviewOfDevices(history.devices);
+  overview["queue"] = OverviewOfQueue(history.requests);
   return overview;
 }
 

@@ -6,7 +6,8 @@
 // attempts tell who took part, and no claim against the public covers them (PRIVACY.md, section 1).
 //
 //   {"format": 1, "audience": "operator" | "public", "source", "sotto_version", "charts", "live",
-//    "sequence", "started", "now", "jobs": [job...]}; the operator's: {"devices", "network", "log", "listens"}
+//    "sequence", "started", "now", "jobs": [job...]}; the operator's: {"devices", "queue", "network", "log",
+//    "listens"}
 //
 //   job     {"job", "model", "parameters", "mechanism", "begun", "rounds_planned",
 //            "rounds_released", "attempts", "state", "ended", "reason", "private", "seeded",
@@ -74,6 +75,9 @@ JobStanding StandingOf(const JobLedger& job, JobPlace place, bool is_paused, Aud
 nlohmann::ordered_json OverviewOfJob(const JobLedger& job, JobPlace place, Audience audience,
                                      TestFigures test = TestFigures::kShown,
                                      bool is_paused = false);
+
+// The jobs that wait for their turn: [{"request", "asked", "settings"}...]
+nlohmann::ordered_json OverviewOfQueue(const std::vector<JobRequestEntry>& requests);
 
 // {"registered", "eligible", "revoked"}
 nlohmann::ordered_json OverviewOfDevices(const std::vector<DeviceRecord>& devices);

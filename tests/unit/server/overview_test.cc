@@ -24,7 +24,8 @@ using Json = nlohmann::ordered_json;
 const std::set<std::string> kOperators = {
     "reported",  "refused",   "topped_up", "checked_in", "update_bytes", "noise_to_signal",
     "opened",    "closed",    "published", "late_ms",    "registered",   "seen",
-    "connected", "last_seen", "network",   "log",        "spectrum",     "eligible"};
+    "connected", "last_seen", "network",   "log",        "spectrum",     "queue",
+    "classes",   "listens",   "eligible"};
 
 void ExpectNoOperatorFields(const Json& json, const std::string& where = "") {
   for (const auto& [name, value] : json.items()) {
@@ -55,7 +56,7 @@ class OverviewTest : public SqliteStoreTest {
     evaluation.samples = 4;
     evaluation.loss = 0.5;
     evaluation.classes = {{1, 2}, {2, 2}};
-    store.CommitEvaluation(rounds - 1, {"test set", ""}, evaluation);
+    store.CommitEvaluation(rounds - 1, {"test set", "", {"walk", "run"}}, evaluation);
   }
 };
 
@@ -76,6 +77,8 @@ TEST_F(OverviewTest, OfAStoreHasItsJobsRoundsClaimsAndEvaluations) {
   EXPECT_EQ(job["rounds"][2]["reported"], 0);
   EXPECT_EQ(job["claims"][0]["against"], "against whoever sees the released models");
   EXPECT_EQ(job["evaluations"][0]["accuracy"], 0.75);
+  EXPECT_EQ(job["classes"]["rows"][0]["class"], "walk");
+  EXPECT_EQ(job["classes"]["rows"][0]["correct"], 1);
   EXPECT_EQ(overview["devices"]["registered"], kSmallDevices);
 }
 
@@ -302,6 +305,21 @@ TEST_F(OverviewTest, ALiveOneKeepsTheLogsTailAndSurvivesAnyBytes) {
   EXPECT_EQ(overview["log"].size(), 200U);
   EXPECT_EQ(overview["log"][0], "line 801");
   EXPECT_EQ(overview["sequence"], 1001);
+}
+
+TEST_F(OverviewTest, AQueueHasTheJobsThatWaitAndIsAnEventWhenItChanges) {
+  JobRequestEntry waiting;
+  waiting.number = 7;
+  waiting.ask.settings = "rounds = 3\n";
+  JobRequestEntry begun = waiting;
+  begun.answer = JobAnswer{JobOutcome::kBegun, 1, ""};
+  const Json queue = OverviewOfQueue({begun, waiting});
+  ASSERT_EQ(queue.size(), 1U);
+  EXPECT_EQ(queue[0]["request"], 7);
+  LiveOverview live;
+  EXPECT_EQ(EventsIn(live.OnQueue(queue)).size(), 1U);
+  EXPECT_EQ(live.OnQueue(queue), "");
+  EXPECT_EQ(Json::parse(live.Text())["queue"], queue);
 }
 
 TEST_F(OverviewTest, FiguresThatDoNotChangeAreNoEvent) {
