@@ -6,8 +6,8 @@
 // attempts tell who took part, and no claim against the public covers them (PRIVACY.md, section 1).
 //
 //   {"format": 1, "audience": "operator" | "public", "source", "sotto_version", "charts", "live",
-//    "sequence", "started", "now", "jobs": [job...]}; the operator's: {"devices", "queue", "network", "log",
-//    "listens"}
+//    "sequence", "started", "now", "jobs": [job...]}; the operator's: {"devices", "queue",
+//    "network", "log", "listens"}
 //
 //   job     {"job", "model", "parameters", "mechanism", "begun", "rounds_planned",
 //            "rounds_released", "attempts", "state", "ended", "reason", "private", "seeded",
