@@ -194,6 +194,12 @@ void ServePage::OnDevice(const std::string& id, bool is_connected) {
 
 Json ServePage::DeviceCounts() const {
   Json counts = OverviewOfDevices(*sources_.devices());
+  Json states = Json::object();
+  for (const DeviceRecord& device : *sources_.devices()) {
+    const char* state = sources_.state(device).row->name;
+    states[state] = states.value(state, 0) + 1;
+  }
+  counts["states"] = states;
   counts["seen"] = seen_.size();
   counts["connected"] = connected_;
   counts["last_seen"] = last_seen_ == 0 ? Json(nullptr) : Json(last_seen_);
