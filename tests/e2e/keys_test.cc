@@ -403,7 +403,7 @@ TEST_F(KeysTest, OptionsMayStandInATomlFile) {
 
 TEST_F(KeysTest, ImpossibleOptionsAreUsageErrors) {
   Fails(2, "new", "", "name the devices: NAME [NAME...], or --names FILE");
-  Fails(2, "new", "a --id b", "--id");
+  Fails(2, "new", "a --id b", "name the devices");
   Fails(2, "new", "a b a", "a is named twice");
   Fails(2, "new", "a --count 2", "name the devices");
   Fails(2, "new", "--id a --count 2", "--count");

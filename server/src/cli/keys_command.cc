@@ -67,7 +67,7 @@ Key NewSecret(const KeysOptions& o, uint32_t index) {
 
 std::vector<Registration> NewDevices(const KeysOptions& o) {
   std::vector<Registration> devices;
-  const int ways = (o.id.empty() && o.names.empty() ? 0 : 1) + (o.count ? 1 : 0) +
+  const int ways = (o.id.empty() ? 0 : 1) + (o.names.empty() ? 0 : 1) + (o.count ? 1 : 0) +
                    (o.names_file.empty() ? 0 : 1);
   if (ways != 1) {
     throw std::invalid_argument(
