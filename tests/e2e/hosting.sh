@@ -362,6 +362,11 @@ again 'age --decrypt'
 again 'sotto status /var/lib/sotto/fleet.db --verify'
 wait_for 'released' "${log}" 2
 
+systemctl stop sotto-server
+run_block 'sotto store recover'
+wait_for 'recovered from an older copy' "${log}"
+wait_for 'released' "${log}"
+
 run_block 'sotto-before'
 wait_for 'released' "${log}"
 run_block 'sotto keys revoke'
