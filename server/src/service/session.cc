@@ -223,6 +223,14 @@ void ServeSession::OnBegin() {
     page_->Begin(Overview(), RestsOnSeededNoise(history, job), TurnsOf(history, job));
   }
   is_done_ = false;
+  TellReady();
+}
+
+// Once, when the operator was told what is served.
+void ServeSession::TellReady() {
+  if (std::exchange(is_ready_, true)) return;
+  WritePortFile(request_, server_.port());
+  posix::TellReady();
 }
 
 void ServeSession::OnEnd() {
@@ -288,9 +296,10 @@ void ServeSession::Run() {
     first = Make(std::move(*choice));
   }
   LogStart();
-  if (first == nullptr) ShowIdle();
-  WritePortFile(request_, server_.port());
-  posix::TellReady();
+  if (first == nullptr) {
+    ShowIdle();
+    TellReady();
+  }
   const bool is_over = server_.Run(*this, first);
   posix::TellStopping();
   Finish(is_over);

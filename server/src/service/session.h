@@ -65,6 +65,7 @@ class ServeSession : private JobSource {
   Job* Begin(const History& history, const JobRequestEntry& request);
   nlohmann::ordered_json Overview();
   void ShowIdle();
+  void TellReady();
   void LogStart();
   void LogPhase(const ServerPhase& phase) const;
   void Finish(bool is_over);
@@ -82,8 +83,9 @@ class ServeSession : private JobSource {
   std::optional<ServePage> page_;
   Server server_;
   ServeParts parts_;
-  std::unique_ptr<ServedJob> made_;        // in the pool, until OnBegin()
-  std::unique_ptr<ServedJob> served_;      // null: no job runs
+  std::unique_ptr<ServedJob> made_;    // in the pool, until OnBegin()
+  std::unique_ptr<ServedJob> served_;  // null: no job runs
+  bool is_ready_ = false;
   std::atomic<bool> is_done_{false};       // JobSource::IsDone()
   std::mutex mutex_;                       // guards the next member
   std::vector<JobRequestEntry> requests_;  // as the pool saw them last

@@ -1,4 +1,5 @@
-// Tests of the queue of jobs (service/job_queue.h), of jobs' settings as text, and of their records.
+// Tests of the queue of jobs (service/job_queue.h), of jobs' settings as text, and of their
+// records.
 #include "service/job_queue.h"
 
 #include <gtest/gtest.h>
