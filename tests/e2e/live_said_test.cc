@@ -70,7 +70,7 @@ TEST(LiveSaidTest, ARoundIsThreeLinesInTheirOrder) {
   ExpectAllDone(site, clients);
   EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
   const std::vector<std::string> round = {"drawn", "trained", "sent"};
-  std::vector<std::string> expected = {"connected"};
+  std::vector<std::string> expected = {"data", "connected"};
   for (int i = 0; i < 2; ++i) expected.insert(expected.end(), round.begin(), round.end());
   expected.emplace_back("done");
   for (size_t i = 0; i < 2; ++i) {
@@ -346,7 +346,7 @@ TEST(LiveSaidTest, DevicesTakeTheJobsModelIfTheirOwnersAllowItAndStayWhenTheJobI
   }
   EXPECT_EQ(Results(site)["model_digest"], digest);
   EXPECT_EQ(ReadFile(site.Path("model.f32")).size(), 4u * (785 * 8 + 9 * 10));
-  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), "not finished after --round-seconds 0.001"), 1u);
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), "not finished after --round-seconds 0.001"), 2u);
   EXPECT_EQ(Count(ReadFile(site.ClientLog(1)), "--round-seconds"), 0u);
 }
 
