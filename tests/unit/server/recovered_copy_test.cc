@@ -390,14 +390,13 @@ TEST_F(RecoveredCopyTest, ADeviceWithoutAReceiptCountsAtTheLifeEpsilon) {
   ServerStart server(path_, config, true);
   EXPECT_FALSE(server.Open());
   fleet_.Hello(server);
-  for (int round = 0; round < 2; ++round) {
-    ASSERT_TRUE(server.Open());
-    for (const uint32_t index : server.job().cohort()) {
-      EXPECT_GT(server.devices().NumberOf(index), 3);
-    }
-    fleet_.Hello(server);
-    fleet_.Close(server);
+  // What the lost round took of four devices counts in this job, so one round has enough others.
+  ASSERT_TRUE(server.Open());
+  for (const uint32_t index : server.job().cohort()) {
+    EXPECT_GT(server.devices().NumberOf(index), 3);
   }
+  fleet_.Hello(server);
+  fleet_.Close(server);
   const History history = server.store().ReadHistory();
   const TurnsByDevice most = TurnsAtMost(history);
   const privacy::Turns cap = CapOf(history, config.plan.certificate).value();
