@@ -7,8 +7,9 @@
 // protocol that the server refuses, it tells its owner and asks again each minute: the next job may
 // be its own. With --once these end its part, and so does Done; all of them over a link on which
 // the server has proved that it knows the device's secret. Besides, --max-private-updates and a key
-// that was rotated or revoked end it, and the owner, by --give-up or a stop signal. Nothing that another party can send or suppress
-// ends it: the device tries again, with pauses that double, up to 15 to 45 s.
+// that was rotated or revoked end it, and the owner, by --give-up or a stop signal. Nothing that
+// another party can send or suppress ends it: the device tries again, with pauses that double, up
+// to 15 to 45 s.
 //
 // Another model than its own. The device asks for the description of the job's model. If its owner
 // allows that model, the device reads its samples for it and goes on with it, over the same link;
@@ -44,9 +45,9 @@ namespace sotto::posix {
 
 class Device {
  public:
-  // Reads the device's samples. Throws std::invalid_argument if --server is not HOST:PORT, and where
-  // LoadShare() and PrepareMark() do. Throws a FileError if the ledger of updates is damaged or
-  // cannot be read.
+  // Reads the device's samples. Throws std::invalid_argument if --server is not HOST:PORT, and
+  // where LoadShare() and PrepareMark() do. Throws a FileError if the ledger of updates is damaged
+  // or cannot be read.
   //   options   outlive the device
   //   model     null: the server's job gives the device one
   //   reporter  outlives the device; told of everything but the ending
@@ -55,10 +56,10 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // Takes part in rounds until the device's part ends, and closes the connection. Blocks. Call it once. Failures that pass are tried again. Throws
-  // std::runtime_error if the machine fails: no entropy, TLS cannot start, the disk is full; and if
-  // the client's configuration is invalid. Throws a FileError if the mark file or the ledger can no
-  // longer be written.
+  // Takes part in rounds until the device's part ends, and closes the connection. Blocks. Call it
+  // once. Failures that pass are tried again. Throws std::runtime_error if the machine fails: no
+  // entropy, TLS cannot start, the disk is full; and if the client's configuration is invalid.
+  // Throws a FileError if the mark file or the ledger can no longer be written.
   Ending Run();
 
   // The model that the device trains; null: it has none yet.

@@ -3,10 +3,11 @@
 //
 // Reads its share of a data set and its key file, connects, and takes part in the server's jobs,
 // with --once in one. One thread. Exit statuses: 0 the job is done (--once); 1 a failure of the
-// machine, which may pass; 2 an option or a file is wrong; 3 the device's options refuse the job, or
-// the server the device's model or version (both with --once), or --max-private-updates is used up, or the key was rotated or revoked;
-// 4 no server in time (--give-up); 130 or 143 stopped by SIGINT or SIGTERM, once it has its data:
-// before, these end it at once. Nothing that comes over an unauthenticated link ends it, but for 4.
+// machine, which may pass; 2 an option or a file is wrong; 3 the device's options refuse the job,
+// or the server the device's model or version (both with --once), or --max-private-updates is used
+// up, or the key was rotated or revoked; 4 no server in time (--give-up); 130 or 143 stopped by
+// SIGINT or SIGTERM, once it has its data: before, these end it at once. Nothing that comes over an
+// unauthenticated link ends it, but for 4.
 #include <exception>
 #include <stdexcept>
 #include <string>

@@ -85,9 +85,9 @@ class Job {
   // Why OpenRound() opened nothing though the job is not finished, for people; empty: it did.
   const std::string& waiting_for() const { return waiting_for_; }
 
-  // Ends the job for a reason of its operator, a kind that IsEnd(). An open attempt is given up: its
-  // sum is not read (GiveAttemptUp() in job.cc, lemma 5). Turns that were sealed stay charged. Not
-  // between CloseUploads() and FinishRound().
+  // Ends the job for a reason of its operator, a kind that IsEnd(). An open attempt is given up:
+  // its sum is not read (GiveAttemptUp() in job.cc, lemma 5). Turns that were sealed stay charged.
+  // Not between CloseUploads() and FinishRound().
   void End(Halt kind, const std::string& reason);
 
   // Closes the attempt at its deadline: no update is accepted from now on.

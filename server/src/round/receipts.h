@@ -38,7 +38,8 @@
 //     may be from before the attempt's seal. Until it settles on a log it gets no task from it.
 //   Remarks. The charge may be too large: for an attempt that was given up, and by the rounding. A
 //     device that shows no receipt of format 2 never settles. What a copy released before it was
-//     recovered is covered if it was made between two attempts, for devices that kept their receipts:
+//     recovered is covered if it was made between two attempts, for devices that kept their
+// receipts:
 //     the server stops when it sees the first one. Each job charges its turns with as many
 //     colluders as it assumes.
 //

@@ -52,8 +52,8 @@ std::string DescribeTurn(const History& history, bool has_server, JobAsk* ask) {
                      last->attempts > 0 ? "; turns that its attempts took stay charged" : "", by);
 }
 
-// With the job that runs as if it had released all its rounds: the new one comes after it. Of passes
-// the turns so far are known, and no more.
+// With the job that runs as if it had released all its rounds: the new one comes after it. Of
+// passes the turns so far are known, and no more.
 History AfterTheJobThatRuns(History history) {
   if (history.jobs.empty()) return history;
   JobEntry& last = history.jobs.back();

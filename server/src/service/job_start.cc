@@ -143,8 +143,8 @@ JobChoice GoOnWith(const ServeRequest& o, const History& history, const JobEntry
 
 namespace {
 
-// Whether these options make the last job, whatever rounds and budget they ask for: fewer rounds are
-// no other job, and the store refuses them.
+// Whether these options make the last job, whatever rounds and budget they ask for: fewer rounds
+// are no other job, and the store refuses them.
 bool MakesLastJob(const ServeRequest& o, uint32_t devices, const History& history, Store& store) {
   const JobEntry& last = *LastJob(history);
   try {

@@ -57,8 +57,8 @@ TurnsByDevice TurnsAtMost(const History& history, int64_t colluders = 0);
 privacy::Turns MostBounded(const History& history, int64_t colluders = 0);
 
 // What a job of the copy may have spent on these devices beside the turns of its records and its
-// own limit, as turns of its kind; absent: nothing. With an unshown device they are so many that the
-// life limit takes their place (Plan::life_mu_squared).
+// own limit, as turns of its kind; absent: nothing. With an unshown device they are so many that
+// the life limit takes their place (Plan::life_mu_squared).
 //   devices  ascending
 //   is_own   for the figure of that job itself: turns of unshown devices in it are in its limit
 std::optional<privacy::SpentRounds> LostBeside(const History& history, const JobEntry& job,

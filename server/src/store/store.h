@@ -111,8 +111,8 @@ class Store : public JobLog {
   virtual bool IsPaused() = 0;
 
   // Records what somebody asks of the jobs, and what became of it, once. The server that runs them
-  // looks at it. Ask() returns the request's number. HaltJob() with an end answers each kStop of its
-  // job.
+  // looks at it. Ask() returns the request's number. HaltJob() with an end answers each kStop of
+  // its job.
   virtual int64_t Ask(const JobAsk& ask) = 0;
   virtual void AnswerRequest(int64_t number, const JobAnswer& answer) = 0;
 

@@ -144,8 +144,8 @@ void ReplaceTextFile(const std::string& path, const std::string& content);
 // The same; and the file then belongs to its owner alone, whoever could read the former one.
 void ReplacePrivateFile(const std::string& path, const std::string& content);
 
-// The same, for a file that one process alone writes, often, and that means nothing once the machine
-// is down: nothing waits for the disk. Until it is complete it is NAME.part.
+// The same, for a file that one process alone writes, often, and that means nothing once the
+// machine is down: nothing waits for the disk. Until it is complete it is NAME.part.
 void ReplacePassingFile(const std::string& path, const std::string& content);
 
 // Throws where the first two would: a program that writes a file at its end finds out at its start.
