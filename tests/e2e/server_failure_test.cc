@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 #include <gtest/gtest.h>
+#include <optional>
 #include <stdexcept>
 
 #include "e2e/live.h"
@@ -63,13 +64,25 @@ server::ServerEvents Silent() {
   return events;
 }
 
+// One job, with which the server ends.
+class OneJob : public server::JobSource {
+ public:
+  bool stays() const override { return false; }
+  server::Job* Next() override { return nullptr; }
+  std::optional<server::HaltRecord> MustEnd() override { return std::nullopt; }
+  void OnBegin() override {}
+  void OnEnd() override {}
+  void Leave() override {}
+  bool IsDone() const override { return false; }
+};
+
 class FailingServer {
  public:
   explicit FailingServer(const server::JobConfig& config)
       : job_(config, devices_, store_, posix::DeriveKey(posix::RunKey(7), "server")),
         server_(server::Unowned(devices_), Options(), Silent()) {
     server_.Listen();
-    run_ = std::async(std::launch::async, [this] { server_.Run(job_); });
+    run_ = std::async(std::launch::async, [this] { server_.Run(source_, &job_); });
   }
 
   Caller Device(uint32_t device) const { return {server_.port(), keys_[device]}; }
@@ -102,6 +115,7 @@ class FailingServer {
   const posix::DeviceKey keys_[2] = {{"one", {{1}}}, {"two", {{2}}}};
   const server::DeviceRegistry devices_ = Registry();
   BrokenStore store_;
+  OneJob source_;
   server::Job job_;
   server::Server server_;
   std::future<void> run_;
