@@ -133,9 +133,10 @@ TEST(LiveClientTest, WithoutVerboseItSaysOnceThatItCannotConnect) {
   Process client({SOTTO_CLIENT_PROGRAM, "--server", Address(1), "--key", key, "--data", data,
                   "--labels", labels, "--give-up", "4"},
                  site.Path("quiet.log"));
-  EXPECT_TRUE(Eventually([&] { return Count(ReadFile(site.Path("quiet.log")), "\n") == 1; }));
+  EXPECT_TRUE(Eventually([&] { return Count(ReadFile(site.Path("quiet.log")), "\n") == 2; }))
+      << "what its data are, and that it cannot connect";
   EXPECT_EQ(client.Wait(), 4);
-  EXPECT_EQ(Count(ReadFile(site.Path("quiet.log")), "\n"), 2u) << "and why it ends";
+  EXPECT_EQ(Count(ReadFile(site.Path("quiet.log")), "\n"), 3u) << "and why it ends";
   EXPECT_EQ(Count(ReadFile(site.Path("quiet.log")), "cannot connect"), 1u)
       << ReadFile(site.Path("quiet.log"));
 }

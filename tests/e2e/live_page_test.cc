@@ -129,7 +129,7 @@ TEST(LivePageTest, ARestartGoesOnWithTheRoundsOfTheStore) {
   EXPECT_GE(rounds, 5U);
   EXPECT_EQ(job["rounds_released"], rounds);
   for (size_t i = 0; i < rounds; ++i) EXPECT_EQ(job["rounds"][i]["round"], i + 1);
-  EXPECT_TRUE(job["rounds"][0]["update_bytes"].is_null());
+  EXPECT_GT(job["rounds"][0]["update_bytes"], 0) << "the store keeps the operator's figures";
   EXPECT_GT(job["rounds"][rounds - 1]["update_bytes"], 0);
   const Json devices = Json::parse(page.Ask("/api/devices").body)["devices"];
   ASSERT_EQ(devices.size(), 2U);

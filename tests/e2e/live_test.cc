@@ -306,7 +306,7 @@ TEST(LiveTest, AStoreInUseEndsTheSecondServerAndIsNamed) {
 
 // A limit on the size of files stands for a full disk.
 TEST(LiveTest, AFullDiskEndsTheServerAndALaterStartGoesOn) {
-  constexpr char kFullDisk[] = "ulimit -f 220; exec \"$@\"";
+  constexpr char kFullDisk[] = "ulimit -f 300; exec \"$@\"";
   Site site(2);
   Server server = site.Serve(SmallJob("5"), {"/bin/bash", "-c", kFullDisk, "bash"});
   const uint16_t port = server.port;

@@ -282,7 +282,7 @@ std::vector<Kind> Kinds() {
 const std::set<std::string> kNamesNoFileToRead = {
     // Files that are written, and folders.
     "json", "model-out", "average-out", "rounds-csv", "spectrum", "state-out", "out", "header",
-    "port-file", "metrics", "FILE", "svg", "job-out", "head-out", "data-dir",
+    "port-file", "metrics", "FILE", "svg", "job-out", "head-out", "data-dir", "numbers",
     // No files.
     "classes", "average", "smoothing-image", "seeds", "spectrum-rounds", "id", "prefix", "ID",
     "listen", "http", "http-name", "share", "salt", "only", "server", "samples", "address",
@@ -294,6 +294,8 @@ const std::set<std::string> kNamesNoFileToRead = {
 std::string WhatIsWrong(const Kind& kind, const std::string& file, int status, std::string says) {
   if (status < 0 || status > kMostStatus) return fmt::format("exit status {}", status);
   if (status == 0 || status == kMostStatus) return "";
+  const size_t data = says.find(": labels: ");  // a device tells its owner what its data are
+  if (data != std::string::npos && data < says.find('\n')) says.erase(0, says.find('\n') + 1);
   while (says.rfind("warning: ", 0) == 0) says.erase(0, std::min(says.size(), says.find('\n')) + 1);
   const size_t hint = says.find("\n`");  // which help lists what the command takes
   if (hint != std::string::npos) says.resize(hint + 1);

@@ -119,7 +119,7 @@ def check_replies(page, key):
                 for ack in ({"offset": 0, "complete": 0, "salt": b""},
                             {"offset": size, "complete": 1, "salt": b""})]
                + [{"offset": 0, "complete": 0, "salt": bytes.fromhex(page.salted["salt"])}],
-        "Wait": [{"wait_ms": 1000}],
+        "Wait": [{"wait_ms": 1000, "state": 0}],
         "Error": [{"code": 8, "final": 0, "retry_after_ms": 1000, "model": b""},
                   {"code": 2, "final": 1, "retry_after_ms": 0, "model": b"lenet"}],
         "Done": [{}],

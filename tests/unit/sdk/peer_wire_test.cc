@@ -132,7 +132,7 @@ TEST(PeerWire, RepliesBeyondTheirLimitsAreNotSent) {
   const std::string line_feed = "host:1\n";
   bad[8].address = View(line_feed);
   bad.push_back(Make(PeerReply::Kind::kError));
-  bad.back().code = static_cast<ErrorCode>(9);
+  bad.back().code = static_cast<ErrorCode>(12);
   ExpectRefusedByTheEncoder(bad);
 }
 

@@ -144,7 +144,7 @@ TEST(Wire, RepliesBeyondTheirLimitsAreNotSent) {
   bad.push_back(bad.back());
   bad.back().bytes = View(kChunk).first(6);
   bad.push_back(Make(Reply::Kind::kError));
-  bad.back().code = static_cast<ErrorCode>(9);
+  bad.back().code = static_cast<ErrorCode>(12);
   bad.push_back(Make(Reply::Kind::kError));
   bad.back().bytes = View(kChunk).first(kMaxModelNameSize + 1);
   bad.insert(bad.end(), 2, TrainAtItsLimits());

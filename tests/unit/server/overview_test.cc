@@ -254,7 +254,7 @@ TEST_F(OverviewTest, ALiveOneIsWhatItsEventsSay) {
   EXPECT_EQ(Json::parse(live.Text())["jobs"], Json::array());
   std::string events = live.OnLog("begins");
   SqliteStore store(path_, StoreMode::kRead);
-  live.Begin(OverviewOfStore(store, Audience::kOperator), false);
+  events += live.Begin(OverviewOfStore(store, Audience::kOperator), false);
   ServerPhase phase;
   phase.kind = ServerPhase::Kind::kOpen;
   phase.round = 1;
@@ -288,8 +288,8 @@ TEST_F(OverviewTest, ALiveOneIsWhatItsEventsSay) {
   EXPECT_EQ(overview["sequence"], all.size());
   std::vector<std::string> names;
   for (const auto& [name, data] : all) names.push_back(name);
-  EXPECT_EQ(names, (std::vector<std::string>{"log", "attempt", "round", "spectrum", "evaluation",
-                                             "attempt", "state"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"log", "begin", "attempt", "round", "spectrum",
+                                             "evaluation", "attempt", "state"}));
   EXPECT_EQ(all[2].second["round"], job["rounds"][1]);
   EXPECT_EQ(all[3].second["spectrum"], job["spectrum"]);
   EXPECT_EQ(all[4].second["evaluation"], job["evaluations"].back());
