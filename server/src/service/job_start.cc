@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "data/catalog.h"
+#include "export/parameters.h"
 #include "plans/calibration.h"
 #include "service/job_queue.h"
 #include "service/job_settings.h"
@@ -160,19 +162,30 @@ bool MakesLastJob(const ServeRequest& o, uint32_t devices, const History& histor
   }
 }
 
-// The same options can name a file that describes another net by now.
-void RequireUnchangedModel(const ServeRequest& o, const JobEntry& begun, Store& store) {
-  if (o.model_file.empty()) return;
-  const std::vector<uint8_t> bundle = store.ReadDescription(begun.number);
-  const posix::SharedModel model = posix::ParseBundle({bundle.data(), bundle.size()});
-  const std::string was = posix::ModelDigestHex(*model);
-  const std::string is = posix::ModelDigestHex(*o.job.model);
-  if (was == is) return;
-  throw std::runtime_error(
-      fmt::format("--model {}: job {} began with model_digest = {}, and the file has another net "
-                  "now, {}; leave --model out to go on with the job, or begin another one: `sotto "
-                  "job start`",
-                  o.model_file, begun.number, was, is));
+// The same options can name files that hold something else by now. What has changed since the job
+// began, for people; empty: nothing.
+std::string ChangedFile(const ServeRequest& o, const JobEntry& begun, Store& store) {
+  if (!o.model_file.empty()) {
+    const std::vector<uint8_t> bundle = store.ReadDescription(begun.number);
+    const posix::SharedModel model = posix::ParseBundle({bundle.data(), bundle.size()});
+    const std::string was = posix::ModelDigestHex(*model);
+    const std::string is = posix::ModelDigestHex(*o.job.model);
+    if (was != is) {
+      return fmt::format(
+          "--model {}: job {} began with model_digest = {}, and the file has another "
+          "net now, {}",
+          o.model_file, begun.number, was, is);
+    }
+  }
+  const std::vector<int64_t> kept = store.ListModels(begun.number);
+  const bool has_first = !kept.empty() && kept.front() == kFirstModel;
+  if (!o.initial_model || !has_first || !std::filesystem::exists(*o.initial_model)) return "";
+  if (store.ReadModel(begun.number, kFirstModel).parameters ==
+      ReadParameters(*o.initial_model, *o.job.model)) {
+    return "";
+  }
+  return fmt::format("--initial-model {}: job {} began with other parameters than the file has now",
+                     *o.initial_model, begun.number);
 }
 
 // The job of the options: begun, or gone on with.
@@ -192,9 +205,17 @@ std::optional<JobChoice> ChooseNamed(const ServeRequest& o, uint32_t devices,
     return stays_over ? std::nullopt : std::make_optional(choice);
   }
   if (const JobEntry* begun = JobBegunWith(history, choice.ask->settings)) {
-    RequireUnchangedModel(o, *begun, store);
-    if (end && !o.once) return std::nullopt;
-    return GoOnWith(o, history, *last);
+    const std::string changed = ChangedFile(o, *begun, store);
+    const bool is_replaced = !changed.empty() && !end && begun == last && last->released == 0;
+    if (!changed.empty() && !is_replaced) {
+      throw std::runtime_error(
+          changed +
+          "; leave the option out to go on with the job, or begin another one: "
+          "`sotto job start`");
+    }
+    if (changed.empty()) {
+      return end && !o.once ? std::nullopt : std::make_optional(GoOnWith(o, history, *last));
+    }
   }
   // A job that has released something keeps its options, and the store says which one differs.
   choice.begins = end || last->released == 0;

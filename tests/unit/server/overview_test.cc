@@ -290,9 +290,9 @@ TEST_F(OverviewTest, ALiveOneIsWhatItsEventsSay) {
   for (const auto& [name, data] : all) names.push_back(name);
   EXPECT_EQ(names, (std::vector<std::string>{"log", "begin", "attempt", "round", "spectrum",
                                              "evaluation", "attempt", "state"}));
-  EXPECT_EQ(all[2].second["round"], job["rounds"][1]);
-  EXPECT_EQ(all[3].second["spectrum"], job["spectrum"]);
-  EXPECT_EQ(all[4].second["evaluation"], job["evaluations"].back());
+  EXPECT_EQ(all[3].second["round"], job["rounds"][1]);
+  EXPECT_EQ(all[4].second["spectrum"], job["spectrum"]);
+  EXPECT_EQ(all[5].second["evaluation"], job["evaluations"].back());
 }
 
 TEST_F(OverviewTest, ALiveOneKeepsTheLogsTailAndSurvivesAnyBytes) {
