@@ -316,12 +316,34 @@ std::string WriteNet(const Site& site) {
   return site.Path("net.toml");
 }
 
-// One device has no model, the other one another model. Both are still there after the job.
+// A device without a model whose file lacks the column of its labels.
+Process ClientOfOtherColumns(const Site& site, size_t device, uint16_t port) {
+  std::ofstream(site.Path("rows.csv")) << "x,y,activity\n1,2,walk\n3,4,run\n";
+  return site.Start(SOTTO_CLIENT_PROGRAM,
+                    {"-v", "--server", Address(port), "--key",
+                     site.Path("keys/" + site.key(device).device_id + ".key"), "--data",
+                     site.Path("rows.csv:label=class"), "--accept-model", "any"},
+                    "client-" + std::to_string(device) + ".log");
+}
+
+// The sizes of the updates that a device has sent.
+std::vector<uint64_t> SizesSent(const std::string& log) {
+  std::vector<uint64_t> sizes;
+  const std::string before = "sent its update of round ";
+  for (size_t at = log.find(before); at != std::string::npos; at = log.find(before, at + 1)) {
+    sizes.push_back(std::stoull(log.substr(log.find(": ", at) + 2)));
+  }
+  return sizes;
+}
+
+// Devices without a model or with another one; the samples of the last one do not suit the job's,
+// of which nobody else learns. All are still there after the job.
 TEST(LiveSaidTest, DevicesTakeTheJobsModelIfTheirOwnersAllowItAndStayWhenTheJobIsOver) {
-  Site site(2);
+  Site site(3);
   const std::string net = WriteNet(site);
-  Server server = site.Serve({"--cohort", "2", "--rounds", "2", "--noise-multiplier", "50",
-                              "--delta", "0.1", "--local-epochs", "500", "--model", net});
+  Server server = site.Serve({"--cohort", "3", "--rounds", "2", "--noise-multiplier", "50",
+                              "--delta", "0.1", "--local-epochs", "500", "--model", net,
+                              "--one-length", "on", "--evaluate-on-devices"});
   const std::string digest = posix::ModelDigestHex(*posix::ReadModelFile(net));
   std::vector<Process> clients;
   clients.push_back(
@@ -332,10 +354,11 @@ TEST(LiveSaidTest, DevicesTakeTheJobsModelIfTheirOwnersAllowItAndStayWhenTheJobI
       site.StayingClient(1, server.port, {"--model", "lenet", "--accept-model", "00," + digest}));
   EXPECT_EQ(clients[1].Wait(), 2) << "digests have 64 digits";
   clients[1] = site.StayingClient(1, server.port, {"--model", "lenet", "--accept-model", digest});
+  clients.push_back(ClientOfOtherColumns(site, 2, server.port));
   EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
   EXPECT_EQ(server.releases(), 2u);
   EXPECT_EQ(Count(ReadFile(server.log), "start it with that model"), 0u) << ReadFile(server.log);
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < 3; ++i) {
     const std::string log = site.ClientLog(i);
     EXPECT_TRUE(Eventually([&] { return Count(ReadFile(log), "waiting for the next job") == 1; }));
     clients[i].Signal(SIGTERM);
@@ -343,7 +366,15 @@ TEST(LiveSaidTest, DevicesTakeTheJobsModelIfTheirOwnersAllowItAndStayWhenTheJobI
     EXPECT_EQ(Count(ReadFile(log), "takes the job's model net (digest " + digest.substr(0, 8)), 1u)
         << ReadFile(log);
     EXPECT_EQ(Count(ReadFile(log), "sent its update"), 2u) << ReadFile(log);
+    EXPECT_EQ(SizesSent(ReadFile(log)), SizesSent(ReadFile(site.ClientLog(0))));
+    EXPECT_EQ(Count(ReadFile(log), "do not suit"), i == 2 ? 1u : 0u) << ReadFile(log);
+    EXPECT_EQ(Count(ReadFile(log), "takes no part"), 0u) << ReadFile(log);
   }
+  EXPECT_EQ(Count(ReadFile(site.ClientLog(2)), "label=class: there is no such column"), 1u)
+      << ReadFile(site.ClientLog(2));
+  EXPECT_EQ(Count(ReadFile(server.log), site.key(2).device_id),
+            Count(ReadFile(server.log), site.key(0).device_id))
+      << ReadFile(server.log);
   EXPECT_EQ(Results(site)["model_digest"], digest);
   EXPECT_EQ(ReadFile(site.Path("model.f32")).size(), 4u * (785 * 8 + 9 * 10));
   EXPECT_EQ(Count(ReadFile(site.ClientLog(0)), "not finished after --round-seconds 0.001"), 2u);

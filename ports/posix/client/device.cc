@@ -18,6 +18,7 @@ namespace {
 constexpr uint64_t kSoonMs = 1000;  // an answer that comes later is waited for
 constexpr uint64_t kAnyTimeMs = 1'000'000;
 constexpr uint32_t kNextJobMs = 15'000;
+constexpr uint32_t kTakeModelMs = 2000;  // a reading that takes longer: twice, four times as long
 
 // What a server that does not know devices that stay means by Done, for such a device.
 Reply NextJob() {
@@ -33,6 +34,21 @@ bool IsOfOldKey(ErrorCode code) {
   return code == ErrorCode::kKeyRotated || code == ErrorCode::kKeyRevoked;
 }
 
+Share FirstShare(const ClientOptions& options, const ModelInfo* model) {
+  if (model != nullptr) return LoadShare(options, *model);
+  RequireData(options);
+  return EmptyShare();
+}
+
+// Until when a device that began to take a model then is silent: how long it read its samples, and
+// so whether it could read them all, is told to nobody.
+uint64_t EndOfTaking(uint64_t began_ms) {
+  const uint64_t taken_ms = NowMs() - began_ms;
+  uint64_t silent_ms = kTakeModelMs;
+  while (silent_ms < taken_ms) silent_ms *= 2;
+  return began_ms + silent_ms;
+}
+
 bool IsInRound(Client::State state) {
   return state != Client::State::kHello && state != Client::State::kDone;
 }
@@ -44,7 +60,8 @@ Device::Device(const ClientOptions& options, const SharedModel& model, const Dev
     : options_(options),
       key_(key),
       records_(StatePath(options)),
-      trainee_(std::make_unique<Trainee>(options, model, key_, Ledger())),
+      trainee_(std::make_unique<Trainee>(options, model, FirstShare(options, model.get()), key_,
+                                         Ledger())),
       connection_(ParseServerAddress(options.server), key_, kMaxFrame),
       reporter_(reporter),
       tries_(options, reporter) {
@@ -179,25 +196,24 @@ std::optional<Ending> Device::StayOut(const Failure& failure) {
   return std::nullopt;
 }
 
-// The device reads its samples for the model and goes on with it. Absent: it does; else why it
-// cannot, for its owner alone.
-std::optional<std::string> Device::Take(SharedModel model) {
-  std::unique_ptr<Trainee> next;
-  try {
-    next = std::make_unique<Trainee>(options_, std::move(model), key_, Ledger());
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  } catch (const FileError& error) {
-    return error.what();
-  }
+// The device reads its samples for the model and goes on with it. If they do not suit it, the
+// device takes part without samples.
+void Device::Take(SharedModel model) {
+  const uint64_t began_ms = NowMs();
+  Share share = ShareFor(options_, *model);
+  auto next =
+      std::make_unique<Trainee>(options_, std::move(model), std::move(share), key_, Ledger());
   next->client().RestoreReceipt(client().receipt());
   trainee_ = std::move(next);
   has_model_ = false;
   has_taken_ = true;
   differs_.clear();
-  reporter_.TookModel(*trainee_->model(), trainee_->samples());
+  reporter_.TookModel(*trainee_->model(), trainee_->samples(), trainee_->share().unsuited);
   reporter_.Data(DescribeData(trainee_->share()));
-  return std::nullopt;
+  const uint64_t end_ms = EndOfTaking(began_ms);
+  const uint64_t now_ms = NowMs();
+  if (now_ms < end_ms) SleepUnlessStopped(static_cast<uint32_t>(end_ms - now_ms));
+  tries_.NothingToAnswer();
 }
 
 // The job trains another model, which the server calls `name`.
@@ -217,10 +233,8 @@ std::optional<Ending> Device::OnOtherModel(const std::string& name) {
     job.reason = fmt::format("{}; {}", WhyMismatch(name, model()), download.why());
   }
   if (job.model != nullptr) {
-    const std::string described = DescribeModel(*job.model);
-    const std::optional<std::string> why = Take(std::move(job.model));
-    if (!why) return std::nullopt;
-    job.reason = fmt::format("its samples do not suit the job's model {}: {}", described, *why);
+    Take(std::move(job.model));
+    return std::nullopt;
   }
   const std::string said = std::exchange(differs_, job.differs);
   if (differs_ != said && !differs_.empty()) {
@@ -367,7 +381,8 @@ void Device::RememberRound() {
 
 // The server cannot tell: such a device counts as 1/2 in the fleet's accuracy.
 void Device::ReportIfNothingIsHeldOut() {
-  if (client().task().accuracy_q20 == 0 || trainee_->held_out() != 0) return;
+  const bool has_samples = trainee_->share().unsuited.empty();  // else its owner knows the reason
+  if (client().task().accuracy_q20 == 0 || trainee_->held_out() != 0 || !has_samples) return;
   reporter_.NothingHeldOut(
       options_.held_out == 0
           ? "--held-out is 0; name a share of them, for example --held-out 0.2"

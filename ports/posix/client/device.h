@@ -13,8 +13,9 @@
 //
 // Another model than its own. The device asks for the description of the job's model. If its owner
 // allows that model, the device reads its samples for it and goes on with it, over the same link;
-// else it says in each Hello how the two models differ. Whether its samples suit a model is told to
-// its owner alone.
+// else it says in each Hello how the two models differ. Whether its samples suit the model is told
+// to its owner alone: a device whose samples do not takes part like any other, without samples, and
+// its next message comes no sooner or later.
 //
 // A stop signal (sotto/posix/signals.h) is noticed between two batches of a training, and at once
 // in a pause or in a wait for the server; the look-up of the server's name alone is not cut.
@@ -46,8 +47,8 @@ namespace sotto::posix {
 class Device {
  public:
   // Reads the device's samples. Throws std::invalid_argument if --server is not HOST:PORT, and
-  // where LoadShare() and PrepareMark() do. Throws a FileError if the ledger of updates is damaged
-  // or cannot be read.
+  // where PrepareMark() does, and LoadShare(), or RequireData() if there is no model yet. Throws a
+  // FileError if the ledger of updates is damaged or cannot be read.
   //   options   outlive the device
   //   model     null: the server's job gives the device one
   //   reporter  outlives the device; told of everything but the ending
@@ -90,7 +91,7 @@ class Device {
 
   void GiveRoundUp(Status status);
   void FollowReply(Client::State before, const Reply& reply);
-  std::optional<std::string> Take(SharedModel model);
+  void Take(SharedModel model);
   bool Ask(const Request& request, Reply* reply);
   Request WithDifference(Request hello) const;
   void LimitTraining();

@@ -22,6 +22,10 @@ inline constexpr EventKind kStaysOut = {
 inline constexpr EventKind kTookModel = {
     "took-model", LogLevel::kInfo,
     "takes the job's model {model}: {parameters} parameters, {samples} samples"};
+inline constexpr EventKind kUnsuited = {
+    "unsuited", LogLevel::kWarning,
+    "its samples do not suit the job's model {model}: {reason}. It takes part with updates of "
+    "zeros, and the server is not told; mend the data, then start it again"};
 inline constexpr EventKind kDrawn = {"drawn", LogLevel::kInfo,
                                      "drawn for round {round}, attempt {attempt}"};
 inline constexpr EventKind kResumed = {"resumed", LogLevel::kDebug,
@@ -64,10 +68,10 @@ inline constexpr EventKind kNoServer = {"no-server", LogLevel::kError, "{reason}
 inline constexpr EventKind kFailed = {"failed", LogLevel::kError, "{reason}"};
 
 inline constexpr const EventKind* kAll[] = {
-    &kStaysOut, &kOtherMachine,   &kTookModel,  &kStarted,        &kConnected, &kWaiting,
-    &kDrawn,    &kResumed,        &kDownloaded, &kTrained,        &kSent,      &kRoundGivenUp,
-    &kRetrying, &kTrainingFailed, &kSaturated,  &kNothingHeldOut, &kData,      &kDone,
-    &kStopped,  &kRefused,        &kNoServer,   &kFailed};
+    &kStaysOut,     &kOtherMachine, &kTookModel,      &kUnsuited,   &kStarted,        &kConnected,
+    &kWaiting,      &kDrawn,        &kResumed,        &kDownloaded, &kTrained,        &kSent,
+    &kRoundGivenUp, &kRetrying,     &kTrainingFailed, &kSaturated,  &kNothingHeldOut, &kData,
+    &kDone,         &kStopped,      &kRefused,        &kNoServer,   &kFailed};
 
 }  // namespace sotto::posix::event
 

@@ -9,9 +9,12 @@
 namespace sotto::posix {
 namespace {
 
+bool IsSameJob(const TrainTask& a, const TrainTask& b) {
+  return std::equal(std::begin(a.job_id), std::end(a.job_id), std::begin(b.job_id));
+}
+
 bool IsSameAttempt(const TrainTask& a, const TrainTask& b) {
-  return std::equal(std::begin(a.job_id), std::end(a.job_id), std::begin(b.job_id)) &&
-         a.round == b.round && a.attempt == b.attempt;
+  return IsSameJob(a, b) && a.round == b.round && a.attempt == b.attempt;
 }
 
 // Of an older server nothing is known but that it has no work.
@@ -108,10 +111,22 @@ void Reporter::StaysOut(const Failure& failure) {
   log_.Write(event::kStaysOut, {{"reason", failure.reason}, {"code", failure.code}});
 }
 
-void Reporter::TookModel(const ModelInfo& model, uint32_t samples) {
-  log_.Write(
-      event::kTookModel,
-      {{"model", DescribeModel(model)}, {"parameters", model.parameters}, {"samples", samples}});
+void Reporter::TookModel(const ModelInfo& model, uint32_t samples, const std::string& unsuited) {
+  const std::string name = DescribeModel(model);
+  log_.Write(event::kTookModel,
+             {{"model", name}, {"parameters", model.parameters}, {"samples", samples}});
+  unsuited_.clear();
+  is_said_unsuited_ = !unsuited.empty();
+  if (!is_said_unsuited_) return;
+  unsuited_ = {{"model", name}, {"reason", unsuited}};
+  log_.Write(event::kUnsuited, unsuited_);
+}
+
+// Before the first task of a job. For the first job of a model TookModel() has said it.
+void Reporter::OnJob(const TrainTask& task) {
+  const bool is_same = totals_.last_round && IsSameJob(*totals_.last_round, task);
+  if (is_same || unsuited_.empty()) return;
+  if (!std::exchange(is_said_unsuited_, false)) log_.Write(event::kUnsuited, unsuited_);
 }
 
 void Reporter::Drawn(const TrainTask& task) {
@@ -121,6 +136,7 @@ void Reporter::Drawn(const TrainTask& task) {
     return;
   }
   stays_out_.clear();
+  OnJob(task);
   totals_.last_round = task;
   ++totals_.rounds_drawn;
   bytes_of_round_ = 0;

@@ -71,7 +71,10 @@ class Reporter : public LinkReporter {
   void StillWaiting();
   // It takes no part in the job, and stays.
   void StaysOut(const Failure& failure);
-  void TookModel(const ModelInfo& model, uint32_t samples);
+  // It goes on with the job's model.
+  //   unsuited  why none of its samples are for that model, which is said once for each job; empty:
+  //             they are
+  void TookModel(const ModelInfo& model, uint32_t samples, const std::string& unsuited);
 
   // A task came: of a new round, or of the one that a lost link has cut.
   void Drawn(const TrainTask& task);
@@ -91,13 +94,16 @@ class Reporter : public LinkReporter {
  private:
   EventFields WithRound(const EventFields& more) const;
   void WriteFailure(const Failure& failure);
+  void OnJob(const TrainTask& task);
   Seconds SecondsOfPhase();
 
   Totals totals_;
   uint64_t bytes_of_round_ = 0;
-  uint64_t phase_began_ms_ = 0;  // the download, the training or the upload
-  std::string waiting_;          // what it was said to wait for
-  std::string stays_out_;        // why it was said to take no part
+  uint64_t phase_began_ms_ = 0;    // the download, the training or the upload
+  std::string waiting_;            // what it was said to wait for
+  std::string stays_out_;          // why it was said to take no part
+  EventFields unsuited_;           // of the event; empty: its samples suit the model
+  bool is_said_unsuited_ = false;  // of the next job
   bool is_reported_held_out_ = false;
 };
 

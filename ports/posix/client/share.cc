@@ -1,15 +1,20 @@
 #include "share.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
+#include <new>
 #include <numeric>
 #include <stdexcept>
+#include <unistd.h>
 
 #include "sotto/data/partitions.h"
 #include "sotto/data/source.h"
 #include "sotto/key_labels.h"
+#include "sotto/posix/files.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/random.h"
 
@@ -170,7 +175,33 @@ std::vector<std::string> DescribeData(const Share& share) {
   return lines;
 }
 
-Share EmptyShare() { return {std::make_shared<Numbers>(0), {}}; }
+Share EmptyShare() { return {std::make_shared<Numbers>(0), {}, {}}; }
+
+Share ShareFor(const ClientOptions& options, const ModelInfo& model) {
+  Share none = EmptyShare();
+  try {
+    return LoadShare(options, model);
+  } catch (const std::bad_alloc&) {
+    none.unsuited = "this machine has too little memory for them";
+  } catch (const std::exception& error) {
+    none.unsuited = error.what();
+  }
+  return none;
+}
+
+void RequireData(const ClientOptions& options) {
+  const DataSource source = SourceOf(options);
+  RequireWholeName(source);
+  const std::vector<std::string> files = FilesIn(source);
+  if (files.empty()) {
+    throw FileError(source.path + ": there are no samples; name their file or folder with --data");
+  }
+  for (const std::string& file : files) {
+    if (access(file.c_str(), R_OK) != 0) {
+      throw FileError(fmt::format("{}: {}", file, std::strerror(errno)));
+    }
+  }
+}
 
 Share LoadShare(const ClientOptions& options, const ModelInfo& model) {
   const DataSource source = SourceOf(options);

@@ -17,6 +17,7 @@ namespace sotto::posix {
 struct Share {
   SharedDataset data;             // this device's samples, in the file's order
   std::vector<uint32_t> indices;  // of them, in the order of the share
+  std::string unsuited;           // see ShareFor(); empty: the samples suit the model
 
   DeviceIndices view() const {
     return {{indices.data(), indices.size()}, 0, static_cast<uint32_t>(indices.size())};
@@ -36,5 +37,14 @@ std::vector<std::string> DescribeData(const Share& share);
 
 // A share without samples. No file is read.
 Share EmptyShare();
+
+// The share for a model that came from a server. Samples that LoadShare() refuses are none, and
+// `unsuited` says why, for the device's owner alone: whether a device takes part must not depend on
+// its data.
+Share ShareFor(const ClientOptions& options, const ModelInfo& model);
+
+// Of a device that waits for its first model: throws a FileError if nothing can be read where its
+// data should be, and std::invalid_argument for options that name no data.
+void RequireData(const ClientOptions& options);
 
 }  // namespace sotto::posix

@@ -33,10 +33,10 @@ size_t Trainee::Bytes(const ModelInfo& model) {
          EncodedSize(model);
 }
 
-Trainee::Trainee(const ClientOptions& options, SharedModel model, const DeviceKey& key,
+Trainee::Trainee(const ClientOptions& options, SharedModel model, Share share, const DeviceKey& key,
                  const UpdateLedger& ledger)
     : model_(std::move(model)),
-      share_(model_ == nullptr ? EmptyShare() : LoadShare(options, *model_)),
+      share_(std::move(share)),
       samples_(*share_.data, share_.view(), options.held_out),
       held_out_(MakeHeldOut(samples_.held_out_source())),
       memory_(net(), kMaxBatchSize, MaxChunkBytes(kMaxFrame), true, true, EncodedSize(net())),

@@ -19,12 +19,12 @@ namespace sotto::posix {
 
 class Trainee {
  public:
-  // Reads the device's samples for this model. Throws where LoadShare() does.
   //   options, key  outlive the object
-  //   model         null: the smallest net takes its place, which no job has, without a sample. Its
-  //                 client asks for work; no task is for it
+  //   model         null: the smallest net takes its place, which no job has. Its client asks for
+  //                 work; no task is for it
+  //   share         of the model; without samples the device takes part like any other
   //   ledger        of updates with private noise
-  Trainee(const ClientOptions& options, SharedModel model, const DeviceKey& key,
+  Trainee(const ClientOptions& options, SharedModel model, Share share, const DeviceKey& key,
           const UpdateLedger& ledger);
   Trainee(const Trainee&) = delete;
   Trainee& operator=(const Trainee&) = delete;
