@@ -114,8 +114,8 @@ int64_t StopJob(Store& store) {
 void WithdrawRequest(Store& store, int64_t request) {
   for (const JobRequestEntry& each : store.ReadHistory().requests) {
     if (each.number != request || each.answer) continue;
-    store.AnswerRequest(request, {JobOutcome::kWithdrawn, 0, "withdrawn by the operator"});
-    return;
+    if (store.AnswerRequest(request, {JobOutcome::kWithdrawn, 0, "withdrawn by the operator"}))
+      return;
   }
   throw std::invalid_argument(
       fmt::format("--request {}: {} has no such request that waits; `sotto job list` has them",

@@ -151,49 +151,77 @@ Job* ServeSession::Make(JobChoice choice) {
   return &made_->job();
 }
 
-// A queued job. What is wrong with it becomes its answer.
+JobChoice ServeSession::ChoiceOf(const History& history, const JobRequestEntry& request) const {
+  if (request.ask.act == JobAct::kResume) return GoOnWith(request_, history, *LastJob(history));
+  JobChoice choice{RequestOf(request_, request.ask), true, request.number};
+  choice.request.agrees_to_sum = request.ask.agreed;
+  return choice;
+}
+
+// The job of a request. What is wrong with it becomes the answer. One that was withdrawn meanwhile
+// has its answer; so has one that has begun in the store, which this server then cannot serve.
 Job* ServeSession::Begin(const History& history, const JobRequestEntry& request) {
-  if (fleet_.devices()->eligible() == 0) return nullptr;  // it waits for devices
   try {
-    JobChoice choice{RequestOf(request_, request.ask), true, request.number};
-    choice.request.agrees_to_sum = request.ask.agreed;
-    return Make(std::move(choice));
+    return Make(ChoiceOf(history, request));
   } catch (const FleetChanged&) {
     return nullptr;  // the next look plans it for the fleet that there is then
   } catch (const std::exception& error) {
-    shared_.With([&](Store& store) {
-      store.AnswerRequest(request.number, {JobOutcome::kRefused, 0, error.what()});
-    });
-    SayLater(fmt::format("WARNING: request {} begins no job in {}: {}", request.number,
-                         history.store, error.what()));
-    return nullptr;
+    if (Refuse(request.number, error.what())) {
+      SayLater(fmt::format("WARNING: request {} begins no job in {}: {}", request.number,
+                           history.store, error.what()));
+      return nullptr;
+    }
+    const History now = shared_.ReadHistory();
+    for (const JobRequestEntry& each : now.requests) {
+      const bool is_withdrawn = each.answer && each.answer->outcome == JobOutcome::kWithdrawn;
+      if (each.number == request.number && is_withdrawn) return nullptr;
+    }
+    throw;
   }
+}
+
+// Returns false if the request has an answer.
+bool ServeSession::Refuse(int64_t request, const std::string& reason) {
+  bool is_first = false;
+  shared_.With([&](Store& store) {
+    is_first = store.AnswerRequest(request, {JobOutcome::kRefused, 0, reason});
+  });
+  return is_first;
+}
+
+// The history, unless it is the one of the look before.
+std::optional<History> ServeSession::LookAgain(std::optional<int64_t>* seen) {
+  int64_t record = 0;
+  shared_.With([&](Store& store) { record = store.LastRecord(); });
+  if (*seen == record) return std::nullopt;
+  History history = shared_.ReadHistory();
+  KeepQueue(history);
+  *seen = record;
+  return history;
 }
 
 Job* ServeSession::Next() {
-  const History history = shared_.ReadHistory();
-  KeepQueue(history);
-  if (const std::optional<MootRequest> moot = FindMoot(history)) {
-    shared_.With([&](Store& store) {
-      store.AnswerRequest(moot->number, {JobOutcome::kRefused, 0, moot->reason});
-    });
-    SayLater(fmt::format("request {}: {}", moot->number, moot->reason));
+  const std::optional<History> history = LookAgain(&seen_idle_);
+  if (!history) return nullptr;
+  const JobRequestEntry* request = NextResume(*history);
+  if (request == nullptr) request = NextStart(*history);
+  const std::optional<MootRequest> moot = FindMoot(*history);
+  if (request != nullptr || moot) seen_idle_.reset();  // there is more to do
+  if (moot) {
+    if (Refuse(moot->number, moot->reason)) {
+      SayLater(fmt::format("request {}: {}", moot->number, moot->reason));
+    }
     return nullptr;
   }
-  if (const JobRequestEntry* resume = NextResume(history)) {
-    shared_.With([&](Store& store) {
-      store.AnswerRequest(resume->number, {JobOutcome::kDone, 0, "the job goes on"});
-    });
-    return Make(GoOnWith(request_, history, *LastJob(history)));
-  }
-  const JobRequestEntry* start = NextStart(history);
-  return start == nullptr ? nullptr : Begin(history, *start);
+  if (request == nullptr) return nullptr;
+  const bool waits_for_devices =
+      request->ask.act == JobAct::kStart && fleet_.devices()->eligible() == 0;
+  return waits_for_devices ? nullptr : Begin(*history, *request);
 }
 
 std::optional<HaltRecord> ServeSession::MustEnd() {
-  const History history = shared_.ReadHistory();
-  KeepQueue(history);
-  return WhyEnd(history);
+  if (const std::optional<History> history = LookAgain(&seen_)) why_end_ = WhyEnd(*history);
+  return why_end_;
 }
 
 nlohmann::ordered_json ServeSession::Queue() {

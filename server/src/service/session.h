@@ -62,7 +62,10 @@ class ServeSession : private JobSource {
   void KeepQueue(const History& history);
   nlohmann::ordered_json Queue();
   Job* Make(JobChoice choice);
+  JobChoice ChoiceOf(const History& history, const JobRequestEntry& request) const;
   Job* Begin(const History& history, const JobRequestEntry& request);
+  bool Refuse(int64_t request, const std::string& reason);
+  std::optional<History> LookAgain(std::optional<int64_t>* seen);
   nlohmann::ordered_json Overview();
   void ShowIdle();
   void TellReady();
@@ -85,6 +88,11 @@ class ServeSession : private JobSource {
   ServeParts parts_;
   std::unique_ptr<ServedJob> made_;    // in the pool, until OnBegin()
   std::unique_ptr<ServedJob> served_;  // null: no job runs
+  // Of looks at the store, which come one after the other: its last record when MustEnd() and
+  // Next() saw all that it has for them, and what MustEnd() found.
+  std::optional<int64_t> seen_;
+  std::optional<int64_t> seen_idle_;
+  std::optional<HaltRecord> why_end_;
   bool is_ready_ = false;
   std::atomic<bool> is_done_{false};       // JobSource::IsDone()
   std::mutex mutex_;                       // guards the next member

@@ -234,11 +234,7 @@ void SqliteJobs::AddHalt(int64_t job, const HaltRecord& record) {
           {"reason", halt.reason},
           {"since", halt.since}});
   Chain(database_).Append({"halt", {job, halt.number}});
-  if (!IsEnd(halt.kind)) return;
-  for (const JobRequestEntry& request : ReadRequests()) {
-    if (request.answer || request.ask.act != JobAct::kStop || request.ask.job != job) continue;
-    AddAnswer(request.number, {JobOutcome::kDone, 0, record.reason});
-  }
+  if (IsEnd(halt.kind)) AnswerAll(JobAct::kStop, job, record.reason);
 }
 
 int64_t SqliteJobs::AddRequest(const JobAsk& ask) {
@@ -263,6 +259,18 @@ void SqliteJobs::AddAnswer(int64_t request, const JobAnswer& answer) {
           {"reason", answer.reason},
           {"answered", SecondsSince1970()}});
   Chain(database_).Append({"answer", {request}});
+}
+
+bool SqliteJobs::IsAnswered(int64_t request) {
+  Statement row(database_, "SELECT 1 FROM job_answers WHERE request = ?");
+  return row.Bind(request).Step();
+}
+
+void SqliteJobs::AnswerAll(JobAct act, int64_t job, const std::string& reason) {
+  for (const JobRequestEntry& request : ReadRequests()) {
+    if (request.answer || request.ask.act != act || request.ask.job != job) continue;
+    AddAnswer(request.number, {JobOutcome::kDone, 0, reason});
+  }
 }
 
 std::vector<JobRequestEntry> SqliteJobs::ReadRequests() {

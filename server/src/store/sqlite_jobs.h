@@ -50,6 +50,9 @@ class SqliteJobs {
   int64_t AddRequest(const JobAsk& ask);
   // Throws std::runtime_error if it has an answer already.
   void AddAnswer(int64_t request, const JobAnswer& answer);
+  bool IsAnswered(int64_t request);
+  // Each such request for the job that has no answer yet: it is done.
+  void AnswerAll(JobAct act, int64_t job, const std::string& reason);
   std::vector<JobRequestEntry> ReadRequests();
 
   // Records that a device settled while the job was the last one.

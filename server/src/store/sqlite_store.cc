@@ -179,10 +179,12 @@ int64_t SqliteStore::Ask(const JobAsk& ask) {
   return number;
 }
 
-void SqliteStore::AnswerRequest(int64_t number, const JobAnswer& answer) {
+bool SqliteStore::AnswerRequest(int64_t number, const JobAnswer& answer) {
   Commit commit(*this);
+  if (jobs_.IsAnswered(number)) return false;
   jobs_.AddAnswer(number, answer);
   commit.Finish();
+  return true;
 }
 
 // Call it within a transaction: all records are then of one moment.
@@ -294,9 +296,14 @@ void SqliteStore::BeginJob(const JobRecord& record) {
   const History history = ReadWithin();
   const JobEntry* resumed = JobToResume(history, record, may_begin);
   if (resumed == nullptr) RequireSameFleet();
+  if (request != 0 && jobs_.IsAnswered(request)) {
+    throw std::invalid_argument(
+        fmt::format("{}: request {} was withdrawn meanwhile", database_.path(), request));
+  }
   const int64_t job = resumed == nullptr ? AddJob(record) : resumed->number;
   jobs_.AddDevices(job, devices_.EligibleNumbers());  // some may have joined since it began
   if (resumed != nullptr) jobs_.Extend(*resumed, record.config);
+  if (resumed != nullptr) jobs_.AnswerAll(JobAct::kResume, job, "the job goes on");
   if (ask) request = jobs_.AddRequest(*ask);
   if (request != 0) jobs_.AddAnswer(request, {JobOutcome::kBegun, job, ""});
   commit.Finish();

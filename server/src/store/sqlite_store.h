@@ -79,6 +79,7 @@ class SqliteStore final : public Store {
 
   void Recover() override;
   void RaiseLifeEpsilon(double epsilon, double delta) override;
+  int64_t LastRecord() override;
   History ReadHistory() override;
   std::vector<LedgerEntry> Ledger() override;
   std::vector<uint8_t> ReadDescription(int64_t job) override;
@@ -92,7 +93,7 @@ class SqliteStore final : public Store {
   void AnswerWithNextJob(int64_t request) override { request_ = request; }
   void AnswerWithNextJob(const JobAsk& ask) override { ask_ = ask; }
   int64_t Ask(const JobAsk& ask) override;
-  void AnswerRequest(int64_t number, const JobAnswer& answer) override;
+  bool AnswerRequest(int64_t number, const JobAnswer& answer) override;
   void BeginJob(const JobRecord& record) override;
   void CommitAttempt(const AttemptRecord& record) override;
   void SealAttempt(const SealRecord& record) override;
@@ -115,7 +116,6 @@ class SqliteStore final : public Store {
 
   void RequireSameLog();
   ChainHead EndOfLog();
-  int64_t LastRecord();
   History ReadWithin();
   std::optional<LifeEpsilon> ReadLife();
   std::optional<Recovery> ReadRecovery();

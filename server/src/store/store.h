@@ -106,15 +106,19 @@ class Store : public JobLog {
   // its order. Cheap if nothing has changed.
   virtual std::vector<DeviceChange> TakeChanges() = 0;
 
+  // The number of the last record: if it is the same, so is all that ReadHistory() reads. Cheap.
+  virtual int64_t LastRecord() = 0;
+
   // Whether the store's jobs are to open no further attempt.
   virtual void SetPaused(bool paused) = 0;
   virtual bool IsPaused() = 0;
 
   // Records what somebody asks of the jobs, and what became of it, once. The server that runs them
-  // looks at it. Ask() returns the request's number. HaltJob() with an end answers each kStop of
-  // its job.
+  // looks at it. Ask() returns the request's number. AnswerRequest() returns false if the request
+  // has an answer already, which stays. HaltJob() with an end answers each kStop of its job,
+  // BeginJob() that goes on with a job each kResume of it.
   virtual int64_t Ask(const JobAsk& ask) = 0;
-  virtual void AnswerRequest(int64_t number, const JobAnswer& answer) = 0;
+  virtual bool AnswerRequest(int64_t number, const JobAnswer& answer) = 0;
 
   // Sets the limit on each device's turns in all jobs. Throws std::invalid_argument if the epsilon
   // is not above the one before; that one's delta stays. store/life.h says what else must hold.

@@ -104,7 +104,28 @@ TEST_F(JobQueueTest, ARequestForAJobThatIsOverIsMoot) {
   EXPECT_EQ(FindMoot(Now())->number, 2);
   store_->AnswerRequest(2, {JobOutcome::kRefused, 0, FindMoot(Now())->reason});
   EXPECT_FALSE(FindMoot(Now()));
-  EXPECT_THROW(store_->AnswerRequest(2, {}), std::runtime_error) << "once";
+  EXPECT_FALSE(store_->AnswerRequest(2, {JobOutcome::kWithdrawn, 0, ""})) << "once";
+  EXPECT_EQ(Now().requests[1].answer->outcome, JobOutcome::kRefused);
+}
+
+TEST_F(JobQueueTest, ARequestThatWasWithdrawnMeanwhileBeginsNothing) {
+  const int64_t request = Queue("a");
+  ASSERT_TRUE(store_->AnswerRequest(request, {JobOutcome::kWithdrawn, 0, "by the operator"}));
+  EXPECT_THROW(Begin(request, RecordOf(SmallConfig())), std::invalid_argument);
+  EXPECT_TRUE(Now().jobs.empty());
+  Begin(Queue("b"), RecordOf(SmallConfig()));
+  EXPECT_EQ(Now().jobs.size(), 1U);
+}
+
+TEST_F(JobQueueTest, AJobThatGoesOnAnswersWhoeverAskedForThatInTheSameMoment) {
+  Begin(Queue("a"), RecordOf(SmallConfig()));
+  store_->HaltJob({Halt::kGaveUp, "nobody came"});
+  store_->Ask({JobAct::kResume, 1, "", false});
+  const int64_t before = store_->LastRecord();
+  store_->BeginJob(RecordOf(SmallConfig()));
+  EXPECT_EQ(Now().requests[1].answer->outcome, JobOutcome::kDone);
+  EXPECT_EQ(NextResume(Now()), nullptr) << "or the job would go on once more after its next end";
+  EXPECT_GT(store_->LastRecord(), before);
 }
 
 TEST(JobSettings, AreTheOptionsThatWereGivenAndMakeTheSameRequest) {
