@@ -15,7 +15,11 @@ void Server::Loop::Serve(Job& job) {
   source_->OnBegin();
   BeginSchedule();
   job_->Suspend();
-  OpenRound();
+  if (MustEndJob()) {
+    EndJobIfAsked();
+  } else {
+    OpenRound();
+  }
 }
 
 // A job that is over goes when nothing refers to it: no step, no answer in the pool or on its way,
@@ -29,10 +33,16 @@ void Server::Loop::LeaveJobIfUnused() {
   source_->Leave();
 }
 
+// Whether somebody has asked for the job's end. A job that has released a round since then is not
+// replaced. Call it while no step is under way.
+bool Server::Loop::MustEndJob() const {
+  return ending_ && (ending_->kind != Halt::kReplaced || job_->round() == 0);
+}
+
 // Its operator ends the job. What was closed is published first, and an open attempt is given up.
 void Server::Loop::EndJobIfAsked() {
   if (!ending_ || job_ == nullptr || finished_ || stopping_) return;
-  if (in_step_ || awaits_publication_) return;
+  if (in_step_ || awaits_publication_ || !MustEndJob()) return;
   waits_ = awaits_look_ = false;
   uv_timer_stop(&round_timer_);
   job_->Suspend();

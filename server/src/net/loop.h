@@ -234,6 +234,7 @@ class Server::Loop {
   void Finish();
   void BeginFarewell();
   void Serve(Job& job);
+  bool MustEndJob() const;
   void EndJobIfAsked();
   void LeaveJobIfUnused();
   void StopLoop();

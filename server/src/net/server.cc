@@ -123,7 +123,12 @@ bool Server::Loop::Run(JobSource& jobs, Job* first) {
   is_running_ = true;
   StartPoolWork();
   StartGuest();
-  if (first != nullptr) Serve(*first);
+  try {
+    ending_ = first == nullptr ? std::nullopt : jobs.MustEnd();
+    if (first != nullptr) Serve(*first);
+  } catch (...) {
+    Fail(std::current_exception());  // the pool may have work of the job already
+  }
   uv_run(&loop_, UV_RUN_DEFAULT);
   if (failure_) std::rethrow_exception(failure_);
   return finished_;
@@ -268,10 +273,12 @@ void Server::Loop::OnRoundOpened() {
 }
 
 // Until the fleet changes, enough devices connect, or the job is resumed. The fleet may have
-// changed since the job's last step began.
+// changed since the job's last step began. Devices whose answer is held since an earlier job make
+// themselves heard in this one.
 void Server::Loop::Wait() {
   waits_ = true;
   job_->Proceed();
+  AskForHeld();
   phase_.goes_on = false;
   Tell(ServerPhase::Kind::kWaiting, job_->waiting_for());
   if (fleet_ != fleet_of_step_) EndWait();
@@ -397,7 +404,7 @@ void Server::Loop::Publish() {
   outcome_.published_ms = WallClockMs();
   events_.on_outcome(outcome_);
   if (stopping_) return;
-  if (outcome_.released && ending_) {
+  if (outcome_.released && MustEndJob()) {
     EndJobIfAsked();
   } else if (outcome_.released) {
     OpenRound();

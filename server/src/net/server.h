@@ -171,8 +171,8 @@ class JobSource {
   // Whether the server goes on when a job is over. Else it ends with its first job.
   virtual bool stays() const = 0;
 
-  // In the pool, several times a second, after ServerEvents::watch. They throw what ends the
-  // server.
+  // In the pool, several times a second, after ServerEvents::watch; MustEnd() also before the first
+  // job's first round. They throw what ends the server.
   //   Next     while there is no job: the one to serve from now on, which lives until Leave(), made
   //            for the devices that the server has now; null: there is none
   //   MustEnd  while there is one: why it must end before its plan; absent: it need not
