@@ -78,6 +78,7 @@ JobConfig ServedJob::MakeConfig() {
 void ServedJob::Open() {
   std::optional<JobState> state;
   parts_.log.With([&](Store& store) { state = ReadState(store, resumed_); });
+  parts_.log.OnRelease(nullptr);  // of a job that could not begin, which is gone
   if (parts_.page != nullptr || config_.plan.sampling == privacy::Sampling::kPasses) {
     parts_.log.OnRelease([this](LedgerEntry entry, JobTurns turns) {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -99,6 +100,7 @@ void ServedJob::Open() {
         if (parts_.page != nullptr) parts_.page->OnEvaluation(round, data, evaluation);
       });
   job_->SetPaused(parts_.fleet.is_paused());
+  planned_ = PlannedStatement();
 }
 
 void ServedJob::Begin() {
@@ -107,7 +109,7 @@ void ServedJob::Begin() {
                         config_.epsilon_budget,
                         job_->round() == 0 ? std::vector<privacy::Claim>() : job_->Spent().claims);
   parts_.monitor.WatchStore(request_.store, AttemptsOf(history_), ReleaseBytes(config_));
-  LogStart(PlannedStatement());
+  LogStart(planned_);
   WarnOfStart();
 }
 

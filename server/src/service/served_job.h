@@ -88,8 +88,9 @@ class ServedJob {
   JobWarnings warnings_{config_};
   std::optional<Job> job_;
   std::optional<ServedEvaluations> evaluations_;
-  bool finds_pairs_ = false;  // in the pool
-  bool is_over_ = false;      // nothing changes the report any more
+  privacy::Statement planned_;  // at the beginning
+  bool finds_pairs_ = false;    // in the pool
+  bool is_over_ = false;        // nothing changes the report any more
   bool is_written_ = false;
   NetworkFigures network_;  // at the end
   std::mutex mutex_;        // guards the members below: of the last release, until its publication
