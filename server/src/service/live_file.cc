@@ -4,7 +4,10 @@
 #include <exception>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <map>
+#include <stdexcept>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -26,12 +29,26 @@ constexpr uint64_t kEveryMs = 1000;
 constexpr size_t kMostBytes = size_t{64} << 20;
 constexpr double kMs = 1e-3;  // seconds
 
-// By whatever name the store is called, as the file beside it that names its server.
-std::string LiveFileOf(const std::string& store) {
-  return std::filesystem::weakly_canonical(store).string() + "-live";
-}
+std::string LiveFileOf(const std::string& store) { return ServersFile(store, "-live"); }
 
 }  // namespace
+
+std::string ServersFile(const std::string& store, const char* ending) {
+  return std::filesystem::weakly_canonical(store).string() + ending;
+}
+
+void RequireServersFile(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(path, error))) return;
+  const bool is_regular = fs::is_regular_file(path, error);
+  const int first = is_regular ? std::ifstream(path).peek() : 0;
+  if (first == '{' || (is_regular && fs::is_empty(path, error))) return;
+  throw std::runtime_error(fmt::format(
+      "{}: a server writes a file of this name beside its store, and there is something else; move "
+      "it, or give the store another name",
+      path));
+}
 
 const char* Name(ServerPhase::Kind kind) {
   constexpr const char* kNames[] = {"open", "closed", "waiting", "finished"};
@@ -40,6 +57,7 @@ const char* Name(ServerPhase::Kind kind) {
 
 LiveFile::LiveFile(const std::string& store, std::string server)
     : path_(LiveFileOf(store)), server_(std::move(server)) {
+  RequireServersFile(path_);
   std::remove(path_.c_str());
 }
 

@@ -26,6 +26,12 @@ namespace sotto::server {
 // "open"; the phase as live file and page have it.
 const char* Name(ServerPhase::Kind kind);
 
+// A file of a server beside its store, by whatever name the store is called.
+std::string ServersFile(const std::string& store, const char* ending);
+
+// Throws std::runtime_error if something is there that no server wrote, such as another store.
+void RequireServersFile(const std::string& path);
+
 class LiveFile {
  public:
   // Call it when this process has claimed the store's jobs: one process alone writes the file.

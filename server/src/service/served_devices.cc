@@ -10,6 +10,7 @@
 
 #include "base/json_text.h"
 #include "base/wall_clock.h"
+#include "service/live_file.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/port.h"
 
@@ -41,7 +42,7 @@ std::unordered_map<std::string, Json> ByName(const Json& file) {
 
 }  // namespace
 
-std::string DeviceStatesFile(const std::string& store) { return store + "-devices"; }
+std::string DeviceStatesFile(const std::string& store) { return ServersFile(store, "-devices"); }
 
 Json ReadDeviceStates(const std::string& store, const std::vector<DeviceRecord>& devices,
                       const JobTurns& turns) {
@@ -79,6 +80,7 @@ ServedDevices::ServedDevices(
     std::string store, std::function<SharedRecords()> records,
     std::function<void(const std::string&, const DeviceView&, const std::string&)> tell)
     : file_(DeviceStatesFile(store)), records_(std::move(records)), tell_(std::move(tell)) {
+  RequireServersFile(file_);
   for (const auto& [id, device] : ByName(StatesIn(store))) {
     const Json last_seen = device.value("last_seen", Json());
     if (last_seen.is_number()) states_.OnEarlier(id, last_seen);
@@ -158,7 +160,7 @@ void ServedDevices::Write(bool at_once) {
     list.push_back(StateToJson(device, states.Of(device, now)));
   }
   try {
-    posix::ReplaceTextFile(file_, JsonText({{"as_of", now}, {"devices", list}}) + "\n");
+    posix::ReplacePrivateFile(file_, JsonText({{"as_of", now}, {"devices", list}}) + "\n");
   } catch (const std::exception&) {
     // For example a full disk, of which the store itself says more.
   }

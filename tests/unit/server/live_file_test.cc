@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <stdexcept>
 #include <string>
 #include <sys/stat.h>
 
@@ -45,6 +46,14 @@ TEST_F(LiveFileTest, SaysTheAttemptToItsOwnerAloneAndStatusWhoIsInWhichState) {
   struct stat info {};
   ASSERT_EQ(stat((store_ + "-live").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777u, 0600u);
+}
+
+TEST(LiveFile, IsNoOtherStoreThatHasItsName) {
+  const TestFolder folder;
+  const std::string store = folder.Path("fleet");
+  std::ofstream(store + "-live") << "SQLite format 3";
+  EXPECT_THROW(LiveFile(store, "17"), std::runtime_error);
+  EXPECT_TRUE(std::filesystem::exists(store + "-live"));
 }
 
 TEST_F(LiveFileTest, WritesAtMostOnceASecondAndOnlyWhatHasChanged) {
