@@ -28,9 +28,11 @@ bool Agrees(const privacy::Turns& in_receipt, const privacy::Turns& turns) {
          agrees(in_receipt.too_long, turns.too_long);
 }
 
-// What a receipt's number has above the store's, which a receipt would have rounded up.
-double Above(double in_receipt, double held) {
-  return in_receipt > static_cast<double>(FloatAtLeast(held)) ? in_receipt - held : 0.0;
+// What a receipt's number has above the store's, which a receipt would have rounded up. Turns that
+// the store does not have can be smaller than that rounding.
+double Above(double in_receipt, double held, bool misses_turns) {
+  const double least = misses_turns ? held : static_cast<double>(FloatAtLeast(held));
+  return in_receipt > least ? in_receipt - held : 0.0;
 }
 
 }  // namespace
@@ -113,9 +115,10 @@ privacy::Turns DeviceReceipts::Missing(const privacy::Turns& held, const Shown& 
     for (int64_t i = 0; i < missing.count; ++i) turns = turns + turn;
     if (Agrees(shown.turns, held + turns)) return turns;
   }
-  missing.mu_squared = Above(shown.turns.mu_squared, held.mu_squared);
-  missing.coordinates = Above(shown.turns.coordinates, held.coordinates);
-  missing.too_long = Above(shown.turns.too_long, held.too_long);
+  const bool misses_turns = missing.count > 0;
+  missing.mu_squared = Above(shown.turns.mu_squared, held.mu_squared, misses_turns);
+  missing.coordinates = Above(shown.turns.coordinates, held.coordinates, misses_turns);
+  missing.too_long = Above(shown.turns.too_long, held.too_long, misses_turns);
   return missing;
 }
 
