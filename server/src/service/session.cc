@@ -146,8 +146,22 @@ void ServeSession::SayDue() {
   for (const std::string& line : lines) log_.Write(line);
 }
 
+// What the page shows of a job from its beginning on.
+struct ServeSession::PageBeginning {
+  nlohmann::ordered_json overview;
+  bool is_seeded = false;
+  JobTurns turns;
+};
+
+// The page's accounts of all jobs take time, too, for which no connection waits.
 Job* ServeSession::Make(JobChoice choice) {
   made_ = std::make_unique<ServedJob>(std::move(choice), parts_);
+  if (page_) {
+    const History history = shared_.ReadHistory();
+    const JobEntry& job = *LastJob(history);
+    page_begins_ = std::make_shared<PageBeginning>(
+        PageBeginning{Overview(), RestsOnSeededNoise(history, job), TurnsOf(history, job)});
+  }
   return &made_->job();
 }
 
@@ -246,9 +260,8 @@ void ServeSession::OnBegin() {
   served_ = std::move(made_);
   served_->Begin();
   if (page_) {
-    const History history = shared_.ReadHistory();
-    const JobEntry& job = *LastJob(history);
-    page_->Begin(Overview(), RestsOnSeededNoise(history, job), TurnsOf(history, job));
+    page_->Begin(page_begins_->overview, page_begins_->is_seeded, page_begins_->turns);
+    page_begins_.reset();
   }
   is_done_ = false;
   TellReady();

@@ -45,6 +45,8 @@ class ServeSession : private JobSource {
   void Run();
 
  private:
+  struct PageBeginning;
+
   // JobSource.
   bool stays() const override { return !request_.once; }
   Job* Next() override;
@@ -86,8 +88,9 @@ class ServeSession : private JobSource {
   std::optional<ServePage> page_;
   Server server_;
   ServeParts parts_;
-  std::unique_ptr<ServedJob> made_;    // in the pool, until OnBegin()
-  std::unique_ptr<ServedJob> served_;  // null: no job runs
+  std::unique_ptr<ServedJob> made_;                   // in the pool, until OnBegin()
+  std::shared_ptr<const PageBeginning> page_begins_;  // of made_
+  std::unique_ptr<ServedJob> served_;                 // null: no job runs
   // Of looks at the store, which come one after the other: its last record when MustEnd() and
   // Next() saw all that it has for them, and what MustEnd() found.
   std::optional<int64_t> seen_;
