@@ -42,8 +42,9 @@ void RequireServersFile(const std::string& path) {
   std::error_code error;
   if (!fs::exists(fs::symlink_status(path, error))) return;
   const bool is_regular = fs::is_regular_file(path, error);
-  const int first = is_regular ? std::ifstream(path).peek() : 0;
-  if (first == '{' || (is_regular && fs::is_empty(path, error))) return;
+  // A file that was written when the machine lost its power can be empty, or be zeros.
+  const int first = is_regular ? std::ifstream(path).peek() : 'x';
+  if (first == '{' || first == 0 || first == std::ifstream::traits_type::eof()) return;
   throw std::runtime_error(fmt::format(
       "{}: a server writes a file of this name beside its store, and there is something else; move "
       "it, or give the store another name",
