@@ -6,7 +6,8 @@
 
 namespace sotto::server {
 
-// All devices that are connected can take part in its first round.
+// All devices that are connected can take part in its first round. Those whose answer is held since
+// an earlier job make themselves heard in this one before that round opens, and learn of it then.
 void Server::Loop::Serve(Job& job) {
   job_ = &job;
   finished_ = opened_ = false;
@@ -15,6 +16,11 @@ void Server::Loop::Serve(Job& job) {
   source_->OnBegin();
   BeginSchedule();
   job_->Suspend();
+  for (const Id id : held_) {
+    const Client* client = Find(id);
+    if (client == nullptr) continue;
+    (void)job_->Answer(client->session->device, client->session->connection.request());
+  }
   if (MustEndJob()) {
     EndJobIfAsked();
   } else {

@@ -273,8 +273,7 @@ void Server::Loop::OnRoundOpened() {
 }
 
 // Until the fleet changes, enough devices connect, or the job is resumed. The fleet may have
-// changed since the job's last step began. Devices whose answer is held since an earlier job make
-// themselves heard in this one.
+// changed since the job's last step began.
 void Server::Loop::Wait() {
   waits_ = true;
   job_->Proceed();
