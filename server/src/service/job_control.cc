@@ -44,7 +44,9 @@ std::string DescribeTurn(const History& history, bool has_server, JobAsk* ask) {
   const JobEntry* last = LastJob(history);
   const bool is_free = last == nullptr || EndOf(history, *last).has_value();
   const std::string by = has_server ? "" : "; no server runs, the next `sotto serve` begins it";
-  if (NextStart(history) != nullptr) return "it begins after the jobs that are queued" + by;
+  if (NextStart(history) != nullptr) {
+    return "it begins after the jobs that are queued, and no figure above counts those" + by;
+  }
   if (is_free) return "it begins at once" + by;
   if (last->released > 0) return fmt::format("it begins when job {} is over{}", last->number, by);
   ask->job = last->number;

@@ -245,8 +245,9 @@ nlohmann::ordered_json ServeSession::Queue() {
 
 // From the pool.
 void ServeSession::KeepQueue(const History& history) {
+  std::vector<JobRequestEntry> requests = history.requests;  // with models: the loop does not wait
   const std::lock_guard<std::mutex> lock(mutex_);
-  requests_ = history.requests;
+  requests_.swap(requests);
 }
 
 nlohmann::ordered_json ServeSession::Overview() {
