@@ -341,9 +341,11 @@ Json OverviewOfJob(const JobLedger& job, JobPlace place, Audience audience, Test
                {"rounds", Json::array()},
                {"evaluations", Json::array()},
                {"attempt", nullptr}};
-  if (audience == Audience::kOperator) json["turns"] = OverviewOfTurns(job.turns);
-  // A page draws the devices of the last job alone.
-  if (place == JobPlace::kPast && job.turns.participations > 0) json["turns"].erase("devices");
+  if (audience == Audience::kOperator) {
+    json["turns"] = OverviewOfTurns(job.turns);
+    // A page draws the devices of the last job alone.
+    if (place == JobPlace::kPast && json["turns"].is_object()) json["turns"].erase("devices");
+  }
   if (is_private && !job.releases.empty()) {
     json["claims"] = OverviewOfClaims(job.releases.back().claims);
   }

@@ -60,6 +60,19 @@ class OverviewTest : public SqliteStoreTest {
   }
 };
 
+TEST_F(OverviewTest, OfAPastJobOfPassesHasNoDevicesForAnybody) {
+  SqliteStore store(path_, kCreate);
+  store.AddDevices(SomeDevices(), false);
+  store.BeginJob(RecordOf(SmallPassesConfig()));
+  store.AllowNewJob();
+  store.BeginJob(OtherRecordOf(SmallConfig()));
+  const Json published = OverviewOfStore(store, Audience::kPublic);
+  EXPECT_FALSE(published["jobs"][0].contains("turns"));
+  const Json operators = OverviewOfStore(store, Audience::kOperator);
+  EXPECT_TRUE(operators["jobs"][0]["turns"].contains("never_asked"));
+  EXPECT_FALSE(operators["jobs"][0]["turns"].contains("devices"));
+}
+
 TEST_F(OverviewTest, OfAStoreHasItsJobsRoundsClaimsAndEvaluations) {
   MakeStore(3);
   SqliteStore store(path_, StoreMode::kRead);
