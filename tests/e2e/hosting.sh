@@ -371,10 +371,10 @@ run_block 'sotto-before'
 wait_for 'released' "${log}"
 run_block 'sotto keys revoke'
 [[ "$(grep -c 'new key\|revoked' <(tail -n 52 "${work}/step.txt"))" == 2 ]]
-wait_for 'does not accept the key of pi-000002' "${work}/device/2.txt"
-run_block 'sotto job pause'
+wait_for 'this device was revoked' "${work}/device/2.txt"
 run_block 'sotto model export'
 [[ -s "${work}/root/var/lib/sotto/model.safetensors" ]]
+run_block 'sotto job pause'
 
 # The present job ends, the next one comes to its end, and the server stays.
 run_block 'sotto job stop'
