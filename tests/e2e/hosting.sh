@@ -40,7 +40,7 @@ devices_port="$(free_port)" page_port="$(free_port)" tls_port="$(free_port)"
 # Paths below the work folder, and these ports, in text. The first # may not be part of a longer path.
 export RELOCATE="s#(^|[^A-Za-z0-9._/-])/(etc|var/lib|usr/local)/#\1${work}/root/\2/#g
   s#/usr/bin/age#age#g; s/\b7177\b/${devices_port}/g; s/\b8080\b/${page_port}/g; s/listen 443 /listen 127.0.0.1:${tls_port} /
-  s/--cohort 20 --rounds 30 /--sampling full --rounds 1000 /"
+  s/--cohort 20 --rounds 30 /--cohort 2 --rounds 1000 --participations 1000 /"
 export UNITS="${work}/root/usr/local/lib/systemd/system" ROOT="${work}/root" STATE="${work}/state"
 
 # play COMMAND SCRIPT: a command of that name, first in PATH.
@@ -157,7 +157,7 @@ trap 'echo "FAILED: line ${LINENO} of hosting.sh"' ERR
 } > "${work}/device/images"
 printf '\0\0\10\1\0\0\0\10\0\1\2\3\4\5\6\7' > "${work}/device/labels"
 start_device() { # start_device NUMBER KIT
-  "${bin}/sotto-client" --once --kit "$2" --server "127.0.0.1:${devices_port}" --give-up 60 --verbose \
+  "${bin}/sotto-client" --kit "$2" --server "127.0.0.1:${devices_port}" --hold 1 --give-up 60 --verbose \
     > "${work}/device/$1.txt" 2>&1 &
   echo $! > "${work}/device/$1.pid"
 }
@@ -206,7 +206,7 @@ check_page() {
   ask 200 /api/devices --cookie "${work}/cookies"
   grep -q 'pi-000000' "${work}/reply.txt"
 }
-wait_for 'released: 3 of 50 reported' "${log}"
+wait_for 'released: 2 of 2 reported' "${log}"
 base="http://127.0.0.1:${page_port}"
 check_page
 ask 421 /healthz --header 'Host: fleet.example.com'
@@ -372,6 +372,9 @@ wait_for 'released' "${log}"
 run_block 'sotto keys revoke'
 [[ "$(grep -c 'new key\|revoked' <(tail -n 52 "${work}/step.txt"))" == 2 ]]
 wait_for 'this device was revoked' "${work}/device/2.txt"
+wait_for 'this key was replaced' "${work}/device/1.txt"
+cp "${work}/root/var/lib/sotto/kits/pi-000001.sotto" "${work}/device"
+start_device 1 "${work}/device/pi-000001.sotto"
 run_block 'sotto model export'
 [[ -s "${work}/root/var/lib/sotto/model.safetensors" ]]
 run_block 'sotto job pause'
@@ -379,7 +382,7 @@ run_block 'sotto job pause'
 # The present job ends, the next one comes to its end, and the server stays.
 run_block 'sotto job stop'
 wait_for 'ended by .sotto job stop' "${log}"
-sotto job start "${store}" --sampling full --rounds 1 --noise-multiplier 50 --yes > "${work}/step.txt"
+sotto job start "${store}" --cohort 2 --rounds 1 --participations 1 --noise-multiplier 50 --yes > "${work}/step.txt"
 grep -q 'job 2 has begun' "${work}/step.txt"
 wait_for 'the plan.s one round is released' "${log}"
 ask 200 /metrics --header "Authorization: Bearer ${token}"
