@@ -365,10 +365,10 @@ wait_for 'released' "${log}" 2
 systemctl stop sotto-server
 run_block 'sotto store recover'
 wait_for 'recovered from an older copy' "${log}"
-wait_for 'released' "${log}"
+wait_for 'released: 2 of 2 reported' "${log}"
 
 run_block 'sotto-before'
-wait_for 'released' "${log}"
+wait_for 'released: 2 of 2 reported' "${log}"
 run_block 'sotto keys revoke'
 [[ "$(grep -c 'new key\|revoked' <(tail -n 52 "${work}/step.txt"))" == 2 ]]
 wait_for 'this device was revoked' "${work}/device/2.txt"
