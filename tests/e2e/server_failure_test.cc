@@ -142,6 +142,40 @@ void ExpectThatNobodyHearsDone(FailingServer& server) {
   }
 }
 
+struct CountingStore : BrokenStore {
+  void CommitAttempt(const server::AttemptRecord&) override { ++attempts; }
+  int attempts = 0;
+};
+
+// Somebody has stopped it while no server ran.
+class StoppedJob : public OneJob {
+ public:
+  std::optional<server::HaltRecord> MustEnd() override {
+    return server::HaltRecord{server::Halt::kOperator, "stopped"};
+  }
+};
+
+TEST(ServerFailure, AJobThatWasStoppedBeforeTheStartAsksNobody) {
+  server::DeviceRegistry devices;
+  for (const char* id : {"one", "two"}) {
+    Key secret;
+    secret.bytes[0] = static_cast<uint8_t>(id[0]);
+    devices.Register({id, secret});
+  }
+  CountingStore store;
+  server::Job job(TwoDeviceJob(), devices, store, posix::DeriveKey(posix::RunKey(7), "server"));
+  server::ServerOptions options;
+  options.host = Host();
+  options.port = 0;
+  options.farewell_ms = 0;
+  server::Server server(server::Unowned(devices), options, Silent());
+  server.Listen();
+  StoppedJob source;
+  EXPECT_TRUE(server.Run(source, &job));
+  EXPECT_EQ(job.end(), server::Halt::kOperator);
+  EXPECT_EQ(store.attempts, 0);
+}
+
 TEST(ServerFailure, AReleaseThatCannotBeStoredEndsTheServerAndNotTheJob) {
   FailingServer server(TwoDeviceJob());
   ExpectThatNobodyHearsDone(server);
