@@ -184,13 +184,15 @@ TEST(LiveTest, AJobGoesOnWithTheFileItBeganWithOrWithoutAnyAndAClientNeedsTheSam
   server.process.Signal(SIGTERM);
   EXPECT_EQ(server.process.Wait(), 143);
   WriteModel(path, 9);
-  EXPECT_EQ(site.StartServe(job).Wait(), 1);
-  EXPECT_EQ(Count(ReadFile(site.Path("serve.log")), "began with model_digest = "), 1u);
+  Server replacing = site.Serve(job);
+  EXPECT_EQ(Count(ReadFile(replacing.log), "job 2: "), 1u) << "the first one has released nothing";
+  replacing.process.Signal(SIGTERM);
+  EXPECT_EQ(replacing.process.Wait(), 143);
   std::filesystem::remove(path);
   Server again = site.Serve(plan);
   again.process.Signal(SIGTERM);
   EXPECT_EQ(again.process.Wait(), 143) << "it goes on with the model that the store has";
-  EXPECT_EQ(Count(ReadFile(site.Path("serve.log")), "model mine, "), 2u);
+  EXPECT_EQ(Count(ReadFile(site.Path("serve.log")), "model mine, "), 3u);
   const std::string store = site.Path("store");
   for (const Arguments& command :
        {Arguments{"model", "export", store, "--out", site.Path("mine.npz")},
