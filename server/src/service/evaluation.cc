@@ -156,6 +156,7 @@ void ServedEvaluations::EvaluateInPool(Server& server, const Job& job, uint32_t 
     std::vector<float> parameters;
     std::optional<Evaluation> evaluation;
   };
+  asked_ = round;
   const auto piece = std::make_shared<Piece>();
   piece->parameters.assign(job.parameters().begin(), job.parameters().end());
   PoolWork work;
@@ -180,7 +181,8 @@ void ServedEvaluations::OnStart(Server& server, const Job& job) {
 }
 
 void ServedEvaluations::EvaluateLast(Server& server, const Job& job) {
-  if (test_ && !IsLastDone(job)) EvaluateInPool(server, job, job.round() - 1);
+  if (!test_ || IsLastDone(job) || asked_ == job.round() - 1) return;
+  EvaluateInPool(server, job, job.round() - 1);
 }
 
 void ServedEvaluations::OnEnd(const Job& job) {

@@ -142,6 +142,7 @@ class ServedEvaluations {
   const std::optional<StoredEvaluation> former_;  // of an earlier process, the last one
   const std::vector<float> first_;      // with which the job began; empty: it will not be evaluated
   std::optional<uint32_t> last_round_;  // that was evaluated
+  std::optional<uint32_t> asked_;       // the last round whose evaluation the pool got
   std::optional<Evaluation> last_;      // of that, if on this test set
   std::optional<Evaluation> initial_;   // of `first_`, at the end
   std::vector<nlohmann::ordered_json> evaluations_;
