@@ -25,6 +25,14 @@ privacy::Statement StatementOf(const JobConfig& config) {
   return budget.SpentAfter(rounds, rounds);
 }
 
+// A job that no round can begin must not replace another one, nor wait in a queue.
+void RequireBudget(const JobConfig& config) {
+  Budget budget(config, JobPhases());
+  budget.SetFleet(static_cast<uint32_t>(config.plan.devices), 0, 0);
+  const std::string refusal = budget.Refusal(0);
+  if (!refusal.empty()) throw std::invalid_argument(refusal);
+}
+
 // The first claim of the job alone, and with earlier jobs on the same devices.
 std::vector<std::string> DescribeSum(const JobConfig& config, const privacy::Statement& all) {
   JobConfig alone = config;
@@ -82,6 +90,7 @@ JobProposal ProposeJob(const ServeRequest& request, Store& store) {
   agreed.agrees_to_sum = true;
   const JobConfig config = ServedConfig(agreed, eligible, history, nullptr);
   OpenTestSet(request, *config.model);
+  if (config.codec->accounted) RequireBudget(config);
   JobProposal proposal;
   proposal.ask = {JobAct::kStart, 0, JobSettings(request), true};
   if (!request.model_file.empty()) proposal.ask.model = *config.description;

@@ -1,5 +1,5 @@
 // The log of `sotto serve` and `sotto peers directory`: events (events.h) on standard error, as
-// lines or as JSON, and their lines for whoever listens. Part of sotto::server/service.
+// lines or as JSON, and the same lines for a listener. Part of sotto::server/service.
 //
 // One thread at a time.
 #pragma once
