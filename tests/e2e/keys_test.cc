@@ -4,6 +4,8 @@
 #include <string>
 #include <sys/stat.h>
 
+#include "backends/sqlite.h"
+#include "backends/sqlite_store.h"
 #include "e2e/program.h"
 #include "sotto/key_labels.h"
 #include "sotto/model/model_file.h"
@@ -12,8 +14,6 @@
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/run_key.h"
-#include "store/sqlite.h"
-#include "store/sqlite_store.h"
 #include "unit/sdk/hex.h"
 #include "unit/test_folder.h"
 

@@ -10,9 +10,9 @@
 #include <future>
 #include <gtest/gtest.h>
 
+#include "backends/sqlite_store.h"
 #include "e2e/live.h"
 #include "sotto/posix/port.h"
-#include "store/sqlite_store.h"
 #include "unit/server/audit.h"
 
 namespace sotto::live {

@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/sqlite_store.h"
 #include "e2e/live.h"
-#include "store/sqlite_store.h"
 #include "unit/test_folder.h"
 
 namespace sotto::live {

@@ -8,9 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/open_store.h"
 #include "e2e/live.h"
 #include "sotto/posix/port.h"
-#include "store/open_store.h"
 #include "unit/trials.h"
 
 namespace sotto::live {

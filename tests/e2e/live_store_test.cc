@@ -8,9 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/open_store.h"
 #include "e2e/live.h"
 #include "sotto/bytes.h"
-#include "store/open_store.h"
 
 namespace sotto::live {
 namespace {

@@ -13,8 +13,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/sqlite_store.h"
 #include "sotto/posix/port.h"
-#include "store/sqlite_store.h"
 #include "unit/sdk/hex.h"
 #include "unit/test_folder.h"
 

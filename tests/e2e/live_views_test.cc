@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/sqlite_store.h"
 #include "e2e/live.h"
 #include "sotto/posix/port.h"
-#include "store/sqlite_store.h"
 
 namespace sotto::live {
 namespace {

@@ -58,12 +58,16 @@ std::string Hex(const Key& key) {
   return hex;
 }
 
-// A text as ReadKeyFile() takes it: without what editors add, and with the end of its last line.
+// A text as ReadKeyFile() takes it: without what editors add, such as blanks behind a line, and with
+// the end of its last line.
 std::string Cleaned(std::string text) {
   if (text.rfind("\xef\xbb\xbf", 0) == 0) text.erase(0, 3);
   if (text.empty() || text.back() != '\n') text += '\n';
   for (size_t at = text.find("\r\n"); at != std::string::npos; at = text.find("\r\n", at)) {
     text.erase(at, 1);
+  }
+  for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) {
+    while (at > 0 && (text[at - 1] == ' ' || text[at - 1] == '\t')) text.erase(--at, 1);
   }
   return text;
 }

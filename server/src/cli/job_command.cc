@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/open_store.h"
 #include "base/gave_up.h"
 #include "cli/commands.h"
 #include "cli/consent.h"
@@ -13,7 +14,6 @@
 #include "cli/serve_rows.h"
 #include "service/job_control.h"
 #include "service/job_settings.h"
-#include "store/open_store.h"
 #include "views/jobs_output.h"
 #include "views/output_file.h"
 

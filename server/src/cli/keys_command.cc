@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/open_store.h"
 #include "base/counted.h"
 #include "cli/commands.h"
 #include "cli/consent.h"
@@ -26,7 +27,6 @@
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/run_key.h"
-#include "store/open_store.h"
 #include "views/output_file.h"
 #include "views/prices.h"
 

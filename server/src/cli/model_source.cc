@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
+#include "backends/open_store.h"
 #include "base/json_text.h"
 #include "data/catalog.h"
 #include "export/parameters.h"
@@ -25,7 +26,6 @@
 #include "sotto/models.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/terminal.h"
-#include "store/open_store.h"
 #include "views/report.h"
 
 namespace sotto::server {

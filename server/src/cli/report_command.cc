@@ -8,10 +8,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/open_store.h"
 #include "base/json_text.h"
 #include "cli/commands.h"
 #include "sotto/posix/files.h"
-#include "store/open_store.h"
 #include "views/output_file.h"
 #include "views/overview.h"
 #include "views/page_files.h"

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
+#include "backends/open_store.h"
 #include "base/counted.h"
 #include "cli/commands.h"
 #include "cli/consent.h"
@@ -25,7 +26,6 @@
 #include "store/history.h"
 #include "store/ledger.h"
 #include "store/life.h"
-#include "store/open_store.h"
 #include "views/claims_output.h"
 #include "views/figures.h"
 #include "views/ledger_output.h"

@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "account/account_answer.h"
 #include "accounting/figures.h"
-#include "cli/account_answer.h"
 #include "lab/commands.h"
 #include "plans/calibration.h"
 #include "published/asymptotic.h"

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/open_store.h"
 #include "base/counted.h"
 #include "base/gave_up.h"
 #include "cli/rows.h"
@@ -25,7 +26,6 @@
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/tcp.h"
-#include "store/open_store.h"
 #include "swarm/swarm.h"
 #include "views/output_file.h"
 

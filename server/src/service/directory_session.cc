@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/open_store.h"
 #include "base/counted.h"
 #include "base/gave_up.h"
 #include "net/directory_server.h"
@@ -23,7 +24,6 @@
 #include "sotto/posix/hex.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/signals.h"
-#include "store/open_store.h"
 #include "views/output_file.h"
 
 namespace sotto::server {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/open_store.h"
 #include "base/counted.h"
 #include "base/gave_up.h"
 #include "service/job_queue.h"
@@ -12,7 +13,6 @@
 #include "service/job_start.h"
 #include "sotto/posix/service.h"
 #include "store/history.h"
-#include "store/open_store.h"
 #include "views/overview.h"
 
 namespace sotto::server {

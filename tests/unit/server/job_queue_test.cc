@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "backends/open_store.h"
 #include "service/job_settings.h"
 #include "spec/job_spec.h"
-#include "store/open_store.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "backends/open_store.h"
 #include "service/metrics.h"
 #include "service/store_watch.h"
-#include "store/open_store.h"
 #include "unit/server/small_job.h"
 #include "unit/server/store_fixture.h"
 #include "unit/test_folder.h"

@@ -15,10 +15,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/open_store.h"
 #include "plans/statement.h"
 #include "plans/turns.h"
 #include "store/ledger.h"
-#include "store/open_store.h"
 #include "store/recovery.h"
 #include "unit/server/server_start.h"
 #include "views/turns_output.h"

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/account_options.h"
+#include "account/account_options.h"
 #include "plans/composition.h"
 #include "plans/statement.h"
 #include "sotto/posix/run_key.h"

@@ -13,7 +13,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "store/sqlite_store.h"
+#include "backends/sqlite_store.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {

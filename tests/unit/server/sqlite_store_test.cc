@@ -1,6 +1,6 @@
 // Tests of the SQLite store: what it keeps of devices, jobs and ledgers, and how a job resumes from
 // it.
-#include "store/sqlite_store.h"
+#include "backends/sqlite_store.h"
 
 #include <algorithm>
 #include <cmath>

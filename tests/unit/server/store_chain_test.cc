@@ -12,9 +12,9 @@
 #include <unistd.h>
 #include <vector>
 
+#include "backends/open_store.h"
+#include "backends/sqlite_schema.h"
 #include "sotto/posix/hex.h"
-#include "store/open_store.h"
-#include "store/sqlite_schema.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "store/open_store.h"
+#include "backends/open_store.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {

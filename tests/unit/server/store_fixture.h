@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <vector>
 
+#include "backends/sqlite_chain.h"
+#include "backends/sqlite_store.h"
 #include "store/history.h"
-#include "store/sqlite_chain.h"
-#include "store/sqlite_store.h"
 #include "unit/server/small_job.h"
 #include "unit/test_folder.h"
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "backends/open_store.h"
 #include "plans/statement.h"
 #include "service/job_start.h"
 #include "sotto/model/model_bundle.h"
 #include "sotto/model/model_text.h"
-#include "store/open_store.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {

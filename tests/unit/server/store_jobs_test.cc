@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "backends/sqlite_store.h"
 #include "plans/statement.h"
 #include "sotto/posix/run_key.h"
-#include "store/sqlite_store.h"
 #include "unit/privacy/figures.h"
 #include "unit/server/store_fixture.h"
 

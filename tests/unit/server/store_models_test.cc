@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "backends/open_store.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
-#include "store/open_store.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {

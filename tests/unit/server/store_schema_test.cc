@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "backends/open_store.h"
+#include "backends/sqlite_tables.h"
 #include "sotto/crypto.h"
 #include "sotto/posix/hex.h"
-#include "store/open_store.h"
-#include "store/sqlite_tables.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {

@@ -10,9 +10,9 @@
 #include <unistd.h>
 #include <vector>
 
+#include "backends/open_store.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/held_file.h"
-#include "store/open_store.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {

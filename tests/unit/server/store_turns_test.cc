@@ -8,9 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/open_store.h"
 #include "plans/turns.h"
 #include "store/ledger.h"
-#include "store/open_store.h"
 #include "unit/server/server_start.h"
 #include "unit/server/store_fixture.h"
 #include "views/turns_output.h"

@@ -135,7 +135,9 @@ void NoteMissingZero(SampleInfo* info) {
       FirstOf(numbers), numbers.front(), numbers.front(),
       info->class_names.empty()
           ? ""
-          : fmt::format(" ({})", info->class_names[static_cast<size_t>(*posix::ParseCount(numbers.front()))]),
+          : fmt::format(
+                " ({})",
+                info->class_names[static_cast<size_t>(*posix::ParseCount(numbers.front()))]),
       info->classes));
 }
 

@@ -1,4 +1,4 @@
-// Opens the tables of a SQLite store, and refuses every other file. Part of sotto::server/store.
+// Opens the tables of a SQLite store, and refuses every other file. Part of sotto::server/backends.
 //
 // SQLite's application_id marks the file as Sotto's, and its user_version holds the version of the
 // schema. A program reads and writes one version: kSchemaVersion of sqlite_tables.h.
@@ -8,8 +8,8 @@
 
 #include <string>
 
-#include "store/sqlite.h"
-#include "store/sqlite_chain.h"
+#include "backends/sqlite.h"
+#include "backends/sqlite_chain.h"
 #include "store/store.h"
 
 namespace sotto::server {

@@ -1,4 +1,4 @@
-#include "store/open_store.h"
+#include "backends/open_store.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,12 +8,12 @@
 #include <string_view>
 #include <system_error>
 
+#include "backends/sqlite_schema.h"
+#include "backends/sqlite_store.h"
+#include "backends/sqlite_tables.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/held_file.h"
 #include "sotto/posix/hex.h"
-#include "store/sqlite_schema.h"
-#include "store/sqlite_store.h"
-#include "store/sqlite_tables.h"
 
 namespace sotto::server {
 namespace {

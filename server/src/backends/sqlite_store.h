@@ -1,4 +1,4 @@
-// A store in one SQLite file. Part of sotto::server/store.
+// A store in one SQLite file. Part of sotto::server/backends.
 //
 // Every commit is on the disk, in the file itself, before the call returns (rollback journal in
 // mode TRUNCATE, synchronous = EXTRA). A write-ahead log would hold the last commits in a second
@@ -42,12 +42,12 @@
 #include <string>
 #include <vector>
 
+#include "backends/sqlite.h"
+#include "backends/sqlite_chain.h"
+#include "backends/sqlite_devices.h"
+#include "backends/sqlite_file.h"
+#include "backends/sqlite_jobs.h"
 #include "store/device_receipts.h"
-#include "store/sqlite.h"
-#include "store/sqlite_chain.h"
-#include "store/sqlite_devices.h"
-#include "store/sqlite_file.h"
-#include "store/sqlite_jobs.h"
 #include "store/store.h"
 
 namespace sotto::server {

@@ -1,4 +1,4 @@
-#include "cli/account_options.h"
+#include "account/account_options.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,11 +1,11 @@
-#include "store/sqlite_jobs.h"
+#include "backends/sqlite_jobs.h"
 
 #include <algorithm>
 
+#include "backends/sqlite_chain.h"
 #include "sotto/model/model_bundle.h"
 #include "spec/configuration.h"
 #include "store/history.h"
-#include "store/sqlite_chain.h"
 
 namespace sotto::server {
 

@@ -1,5 +1,5 @@
 // The options of `sotto account`, and the rounds or the plan that they describe. Part of
-// sotto::server/cli.
+// sotto::server/account.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,13 @@
-#include "store/sqlite_schema.h"
+#include "backends/sqlite_schema.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
 
+#include "backends/sqlite_tables.h"
 #include "sotto/posix/lock_file.h"
 #include "sotto/posix/run_key.h"
-#include "store/sqlite_tables.h"
 
 namespace sotto::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "store/sqlite.h"
+#include "backends/sqlite.h"
 
 #include <algorithm>
 #include <cmath>

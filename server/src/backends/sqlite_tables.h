@@ -1,4 +1,4 @@
-// The tables of a SQLite store: its schema. Part of sotto::server/store.
+// The tables of a SQLite store: its schema. Part of sotto::server/backends.
 //
 // To change the schema, change the text and raise kSchemaVersion. A store of another schema is then
 // refused (sqlite_schema.h). Once a release has written stores, the change also needs a conversion

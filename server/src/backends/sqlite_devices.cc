@@ -1,4 +1,4 @@
-#include "store/sqlite_devices.h"
+#include "backends/sqlite_devices.h"
 
 #include <algorithm>
 #include <stdexcept>

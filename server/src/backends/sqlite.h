@@ -1,5 +1,5 @@
 // A thin layer over SQLite: connections, statements and transactions that close themselves, and
-// errors that say what to do. Part of sotto::server/store.
+// errors that say what to do. Part of sotto::server/backends.
 //
 // Every error is a std::runtime_error: the file, what failed, SQLite's reason, advice. Values bound
 // to a statement never appear in a message. One connection belongs to one thread at a time.

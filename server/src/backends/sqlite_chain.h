@@ -1,5 +1,5 @@
 // The chain over the records of a SQLite store: it finds any value that is not as it was written.
-// Part of sotto::server/store.
+// Part of sotto::server/backends.
 //
 // Each record has a row in the table `chain`, in the order in which the records were written:
 //
@@ -25,8 +25,8 @@
 #include <string>
 #include <vector>
 
+#include "backends/sqlite.h"
 #include "sotto/crypto.h"
-#include "store/sqlite.h"
 
 namespace sotto::server {
 

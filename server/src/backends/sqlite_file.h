@@ -1,5 +1,5 @@
 // The file of a SQLite store among processes and names: which process serves it, and whether its
-// path still names it. Part of sotto::server/store.
+// path still names it. Part of sotto::server/backends.
 //
 // One process serves a store. It locks the file's inode (sotto/posix/held_file.h), so neither
 // another name of the file nor a removed one lets a second server in; and the file NAME-serving,
@@ -14,8 +14,8 @@
 #include <optional>
 #include <string>
 
+#include "backends/sqlite.h"
 #include "sotto/posix/lock_file.h"
-#include "store/sqlite.h"
 
 namespace sotto::server {
 

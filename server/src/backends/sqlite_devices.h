@@ -1,5 +1,5 @@
 // The devices of a SQLite store: the tables `devices`, `revocations`, `rotations`, `owners` and
-// `kits`. Part of sotto::server/store.
+// `kits`. Part of sotto::server/backends.
 //
 // What changes a device runs in the caller's transaction and appends its record to the chain; what
 // reads a secret verifies the device's records. Refusals name the file and say what to do.
@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "backends/sqlite.h"
+#include "backends/sqlite_chain.h"
 #include "round/devices.h"
 #include "round/former_keys.h"
 #include "store/records.h"
-#include "store/sqlite.h"
-#include "store/sqlite_chain.h"
 
 namespace sotto::server {
 

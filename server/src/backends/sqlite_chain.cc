@@ -1,4 +1,4 @@
-#include "store/sqlite_chain.h"
+#include "backends/sqlite_chain.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <iterator>
 
+#include "backends/sqlite_kinds.h"
 #include "sotto/bytes.h"
 #include "sotto/posix/check.h"
-#include "store/sqlite_kinds.h"
 
 namespace sotto::server {
 namespace {

@@ -11,12 +11,12 @@
 #include <nlohmann/json.hpp>
 
 #include "accounting/figures.h"
+#include "backends/open_store.h"
 #include "base/counted.h"
 #include "cli/commands.h"
 #include "cli/rows.h"
 #include "plans/claim_kinds.h"
 #include "store/ledger.h"
-#include "store/open_store.h"
 #include "views/claims_output.h"
 #include "views/figures.h"
 #include "views/ledger_output.h"

@@ -11,9 +11,9 @@
 #include <optional>
 #include <vector>
 
+#include "backends/sqlite.h"
 #include "round/job_log.h"
 #include "store/records.h"
-#include "store/sqlite.h"
 
 namespace sotto::server {
 

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "account/account_answer.h"
 #include "accounting/figures.h"
-#include "cli/account_answer.h"
 #include "cli/commands.h"
 #include "plans/calibration.h"
 #include "views/output_file.h"

@@ -1,6 +1,6 @@
 // What a SQLite store has of each release beside its model: the privacy ledger in the tables
 // `facts` and `claims`, evaluations in `evaluations` and `evaluated_classes`, and what was seen of
-// attempts in `round_records`. Part of sotto::server/store.
+// attempts in `round_records`. Part of sotto::server/backends.
 //
 // One thread at a time for each database.
 #pragma once
@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "backends/sqlite.h"
 #include "round/job_log.h"
 #include "store/records.h"
-#include "store/sqlite.h"
 
 namespace sotto::server {
 

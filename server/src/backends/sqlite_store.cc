@@ -1,4 +1,4 @@
-#include "store/sqlite_store.h"
+#include "backends/sqlite_store.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -6,12 +6,12 @@
 #include <stdexcept>
 #include <utility>
 
+#include "backends/sqlite_ledger.h"
+#include "backends/sqlite_schema.h"
 #include "base/bytes.h"
 #include "sotto/bytes.h"
 #include "sotto/posix/files.h"
 #include "store/history.h"
-#include "store/sqlite_ledger.h"
-#include "store/sqlite_schema.h"
 
 namespace sotto::server {
 namespace {

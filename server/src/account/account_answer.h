@@ -1,5 +1,5 @@
 // The answer of `sotto account`: an epsilon with its meaning, as text and as JSON. Part of
-// sotto::server/cli.
+// sotto::server/account.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/account_options.h"
+#include "account/account_options.h"
 #include "plans/statement.h"
 
 namespace sotto::server {

@@ -1,4 +1,4 @@
-#include "store/sqlite_ledger.h"
+#include "backends/sqlite_ledger.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "backends/sqlite_chain.h"
 #include "store/history.h"
-#include "store/sqlite_chain.h"
 
 namespace sotto::server {
 namespace {

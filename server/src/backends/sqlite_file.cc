@@ -1,9 +1,9 @@
-#include "store/sqlite_file.h"
+#include "backends/sqlite_file.h"
 
 #include <cstdint>
 #include <fmt/format.h>
 
-#include "store/sqlite_schema.h"
+#include "backends/sqlite_schema.h"
 
 namespace sotto::server {
 

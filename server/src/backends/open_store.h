@@ -1,5 +1,5 @@
 // Opens a store by its name. The table in open_store.cc is the only list of the kinds of store.
-// Part of sotto::server/store.
+// Part of sotto::server/backends.
 //
 // Reentrant: safe from any thread.
 #pragma once

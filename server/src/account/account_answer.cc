@@ -1,4 +1,4 @@
-#include "cli/account_answer.h"
+#include "account/account_answer.h"
 
 #include <algorithm>
 #include <cmath>
