@@ -58,8 +58,8 @@ std::string Hex(const Key& key) {
   return hex;
 }
 
-// A text as ReadKeyFile() takes it: without what editors add, such as blanks behind a line, and with
-// the end of its last line.
+// A text as ReadKeyFile() takes it: without what editors add, such as blanks behind a line, and
+// with the end of its last line.
 std::string Cleaned(std::string text) {
   if (text.rfind("\xef\xbb\xbf", 0) == 0) text.erase(0, 3);
   if (text.empty() || text.back() != '\n') text += '\n';
