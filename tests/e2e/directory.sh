@@ -57,8 +57,10 @@ grep -qF '"version": 0' results.json || fail "no results"
 [[ "$(stat -c %a directory)" == 700 ]] || fail "others may read the state"
 start second.txt
 ends 137 KILL
-start third.txt
+start third.txt --log json
 ends 130 INT
+! grep -v '^{"time":.*}$' third.txt || fail "not all lines of the log are JSON"
+tail -n 1 third.txt | grep -qF '"event":"stopped"' || fail "the log does not say that a signal ended it"
 
 without_relay=()
 for word in "${directory[@]}"; do [[ "${word}" == --relay ]] || without_relay+=("${word}"); done

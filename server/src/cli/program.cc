@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/gave_up.h"
+#include "base/last_words.h"
 #include "plans/calibration.h"
 #include "round/receipts.h"
 #include "sotto/posix/output_descriptor.h"
@@ -23,6 +24,10 @@ using posix::kExitUsage;
 // A message that nobody can take changes nothing. What a file holds may stand in it: that moves no
 // cursor and begins no line.
 int Fail(const std::string& program, const std::string& what, int code) {
+  if (const LastWords& say = TheLastWords()) {
+    say(what, code);
+    return code;
+  }
   const std::string text = program + ": " + posix::Printable(what) + "\n";
   static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
   return code;

@@ -10,6 +10,7 @@
 #include "cli/rows.h"
 #include "cli/serve_rows.h"
 #include "net/serve_request.h"
+#include "service/log.h"
 #include "service/report.h"
 #include "service/session.h"
 #include "sotto/posix/signals.h"
@@ -18,6 +19,7 @@ namespace sotto::server {
 namespace {
 
 void RunServe(const ServeRequest& o) {
+  LogLastWords(o.log);
   if (o.seed.has_value() != o.insecure_seed) {
     throw std::invalid_argument("--seed is for tests and not private: it needs --insecure-seed");
   }

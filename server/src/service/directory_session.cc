@@ -254,6 +254,7 @@ void ServedDirectory::Run() {
 }  // namespace
 
 void RunDirectory(const DirectoryRequest& o) {
+  LogLastWords(o.log);
   Check(o);
   posix::IgnoreWriteSignals();
   posix::IgnoreHangUp();

@@ -24,6 +24,8 @@ inline constexpr EventKind kGivenUp = {"given-up", LogLevel::kInfo, "{text}"};
 inline constexpr EventKind kJobBegun = {"job-begun", LogLevel::kInfo, "{text}"};
 inline constexpr EventKind kJobOver = {"job-over", LogLevel::kInfo, "{text}"};
 inline constexpr EventKind kDeviceState = {"device-state", LogLevel::kWarning, "{text}"};
+inline constexpr EventKind kStopped = {"stopped", LogLevel::kInfo, "{text}"};
+inline constexpr EventKind kFailed = {"failed", LogLevel::kError, "{text}"};
 
 // What stands in an event beside its text.
 struct Row {
@@ -44,6 +46,8 @@ inline constexpr Row kAll[] = {
     {&kGivenUp, "round, attempt, reports", "an attempt ended without a release"},
     {&kJobOver, "ended", "the job is over, or gave up: how it ended"},
     {&kDeviceState, "device, state", "a device has a state that wants a look, see its table"},
+    {&kStopped, "status", "the last line: a signal ended the server"},
+    {&kFailed, "status", "the last line: why the server ended with another status than 0"},
 };
 
 }  // namespace sotto::server::event

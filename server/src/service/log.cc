@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "base/last_words.h"
+#include "sotto/options/exit_status.h"
+
 namespace sotto::server {
 namespace {
 
@@ -44,6 +47,15 @@ void ServeLog::Write(const posix::EventKind& kind, const std::string& line,
   fields.insert(fields.end(), more.begin(), more.end());
   log_->Write(kind, fields);
   if (listener_ && kind.level <= level_) listener_(Stamped(line));
+}
+
+void LogLastWords(const std::string& format) {
+  if (format == "lines") return;
+  TheLastWords() = [format](const std::string& reason, int status) {
+    const bool is_signal = status > posix::kExitSignal;
+    ServeLog(format, "info").Write(is_signal ? event::kStopped : event::kFailed, reason,
+                                    {{"status", static_cast<uint64_t>(status)}});
+  };
 }
 
 }  // namespace sotto::server

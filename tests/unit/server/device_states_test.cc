@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/last_words.h"
 #include "net/rates.h"
 #include "service/log.h"
 #include "service/served_devices.h"
@@ -223,6 +224,24 @@ TEST(ServeLogTest, LinesAreAsTheListenerGetsThem) {
   ASSERT_EQ(heard.size(), 3u);
   EXPECT_EQ(lines, heard[0] + "\n" + heard[1] + "\n" + heard[2] + "\n");
   EXPECT_EQ(heard[0].substr(19), "Z listening on 127.0.0.1") << heard[0];
+}
+
+TEST(ServeLogTest, TheLastWordsOfALogForMachinesAreForThem) {
+  LogLastWords("lines");
+  EXPECT_FALSE(TheLastWords()) << "as any program says them";
+  LogLastWords("json");
+  testing::internal::CaptureStderr();
+  TheLastWords()("stopped; a later start goes on here", 143);
+  TheLastWords()("fleet.db: it is damaged", 1);
+  TheLastWords() = {};
+  std::stringstream lines(testing::internal::GetCapturedStderr());
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(nlohmann::json::parse(line)["event"], "stopped");
+  EXPECT_EQ(nlohmann::json::parse(line)["status"], 143);
+  std::getline(lines, line);
+  EXPECT_EQ(nlohmann::json::parse(line)["event"], "failed");
+  EXPECT_EQ(nlohmann::json::parse(line)["text"], "fleet.db: it is damaged");
 }
 
 std::string ServePageText() {
