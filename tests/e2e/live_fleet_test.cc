@@ -149,10 +149,10 @@ TEST(LiveFleetTest, AServerWaitsForDevicesAndGoesOnWithNewOnes) {
   std::vector<Process> clients = site.Clients(server.port);
   ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
   Sotto(site, {"keys", "revoke", store, site.key(0).device_id});
-  ASSERT_TRUE(LogSays(server, "waiting for devices: 1 device of the 2")) << ReadFile(server.log);
+  ASSERT_TRUE(LogSays(server, "waits: 1 device of the 2")) << ReadFile(server.log);
   Stop(server);
   server = site.Serve(LongJob());
-  ASSERT_TRUE(LogSays(server, "waiting for devices: 1 device of the 2")) << "also from the start";
+  ASSERT_TRUE(LogSays(server, "waits: 1 device of the 2")) << "also from the start";
   clients[1] = site.Client(1, server.port);
   const size_t before = server.releases();
   Sotto(site, {"keys", "new", store, "--id", "late", "--out", site.Path("late")});

@@ -30,12 +30,12 @@ TEST(LivePassesTest, AJobWaitsForDevicesGoesOnAfterARestartAndEndsWithTheirTurns
   const std::string store = site.Path("store");
   Server server = site.Serve(PassesJob());
   ASSERT_TRUE(EventuallySays(server.log,
-                             "waiting for devices: 0 devices of the 2 that a round "
+                             "round 1 waits: 0 devices of the 2 that a round "
                              "needs are connected and have a turn left"))
       << ReadFile(server.log);
   Process waits = site.Sotto({"status", store}, "waits.log");
   EXPECT_EQ(waits.Wait(), 0);
-  EXPECT_TRUE(Says(ReadFile(site.Path("waits.log")), "waiting    waiting for devices: 0 devices"));
+  EXPECT_TRUE(Says(ReadFile(site.Path("waits.log")), "now        waiting: 0 devices"));
   std::vector<Process> clients = site.Clients(server.port);
   ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
   server.process.Signal(SIGKILL);

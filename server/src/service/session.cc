@@ -117,7 +117,7 @@ void ServeSession::LogPhase(const ServerPhase& phase) const {
                            Counted(phase.drawn, "device")),
                {{"round", round}, {"attempt", attempt}, {"drawn", uint64_t{phase.drawn}}});
   } else if (phase.kind == ServerPhase::Kind::kWaiting && !phase.goes_on) {
-    log_.Write(event::kWaiting, fmt::format("round {}: {}", round, phase.reason),
+    log_.Write(event::kWaiting, fmt::format("round {} waits: {}", round, phase.reason),
                {{"round", round}});
   }
 }

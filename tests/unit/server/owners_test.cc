@@ -189,7 +189,7 @@ TEST(OwnersTest, AJobWaitsUntilEnoughOwnersAreConnected) {
   for (const uint32_t device : {0u, 1u, 2u, 3u, 4u, 5u}) AskForWork(owned.job, device);
   EXPECT_FALSE(owned.job.OpenRound());
   EXPECT_EQ(owned.job.waiting_for(),
-            "waiting for devices: 3 devices of different owners of the 4 that a round needs are "
+            "3 devices of different owners of the 4 that a round needs are "
             "connected and have a turn left");
   EXPECT_EQ(owned.job.WaitingNow(), owned.job.waiting_for());
   AskForWork(owned.job, 6);
@@ -222,7 +222,7 @@ TEST(OwnersTest, AnOwnerThatIsNamedWhileAJobRunsHoldsFromTheNextAttemptOn) {
   owned.job.SetFleet(named->Changed(changes), {});
   EXPECT_FALSE(owned.Round());
   EXPECT_EQ(owned.job.waiting_for(),
-            "waiting for devices: 3 devices of different owners of the 4 that a round needs; add "
+            "3 devices of different owners of the 4 that a round needs; add "
             "some with `sotto keys new`");
   changes[0].owner = "two words";
   EXPECT_THROW(named->Changed(changes), std::invalid_argument);

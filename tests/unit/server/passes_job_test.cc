@@ -165,11 +165,11 @@ TEST(PassesJob, OnlyDevicesThatWereHeardAreAskedInTheOrderConnected) {
   PassesJob small(config);
   EXPECT_FALSE(small.job.OpenRound());
   EXPECT_EQ(small.job.waiting_for(),
-            "waiting for devices: 0 devices of the 4 that a round needs are connected and have a "
+            "0 devices of the 4 that a round needs are connected and have a "
             "turn left");
   for (const uint32_t device : {1u, 4u, 9u}) AskForWork(small.job, device);
   EXPECT_EQ(small.job.WaitingNow(),
-            "waiting for devices: 3 devices of the 4 that a round needs are connected and have a "
+            "3 devices of the 4 that a round needs are connected and have a "
             "turn left");
   ASSERT_EQ(small.store.halts.size(), 1u);
   EXPECT_EQ(small.store.halts[0].kind, Halt::kWaiting);
@@ -193,9 +193,9 @@ TEST(PassesJob, TheLastAttemptSoonSaysNothingAboutWhoIsConnected) {
   posix::SleepMs(kHeardWithinMs + 20);
   for (const uint32_t device : {1u, 4u, 9u}) AskForWork(small.job, device);
   EXPECT_FALSE(small.job.CloseRound().released);
-  EXPECT_EQ(small.job.waiting_for().find("waiting for devices: 3 devices of the 4"), 0u);
+  EXPECT_EQ(small.job.waiting_for().find("3 devices of the 4"), 0u);
   posix::SleepMs(kHeardWithinMs + 20);
-  EXPECT_EQ(small.job.WaitingNow().value_or("").find("waiting for devices: 0 devices of the 4"),
+  EXPECT_EQ(small.job.WaitingNow().value_or("").find("0 devices of the 4"),
             0u);
 }
 
