@@ -1,4 +1,5 @@
 #include <cctype>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <iterator>
@@ -64,6 +65,7 @@ Json OverviewOf(const ReportOptions& o) {
 void RunReport(const ReportOptions& o) {
   const Output output = {"--out", o.out, o.is_operators ? Readers::kOwner : Readers::kAll};
   RequireOutputs({output}, o.source, {o.source});
+  const bool is_replaced = std::filesystem::is_regular_file(o.out);
   OutputFile file(output);
   file.stream() << ReportHtml(OverviewOf(o));
   file.Finish();
@@ -71,6 +73,7 @@ void RunReport(const ReportOptions& o) {
              o.is_operators
                  ? "the operator's view: counts and times tell who took part; not for publication"
                  : "the published view, without what tells who took part");
+  if (is_replaced) fmt::print("{}: it takes the place of the file that was there\n", o.out);
   if (o.is_operators || o.without_test) return;
   fmt::print(
       "Figures on test data are in it, if there are any: no epsilon covers what they tell "

@@ -43,11 +43,6 @@ Json ToJson(const privacy::Claim& claim) {
   return json;
 }
 
-// "74.4 %", rounded up.
-std::string RightText(double right) {
-  return fmt::format("{} %", privacy::EpsilonText(std::min(100 * right, 100.0), 1));
-}
-
 // See Beside::kStrength; empty if the claim holds none of it.
 std::string BesideEpsilon(const privacy::Claim& claim, int decimals) {
   std::vector<std::string> parts;
@@ -65,6 +60,10 @@ std::string Against(const privacy::Claim& claim) {
 }
 
 }  // namespace
+
+std::string RightText(double right) {
+  return fmt::format("{} %", privacy::EpsilonText(std::min(100 * right, 100.0), 1));
+}
 
 Json ClaimsToJson(const std::vector<privacy::Claim>& claims) {
   Json json = Json::array();

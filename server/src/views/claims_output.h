@@ -23,6 +23,9 @@ void AddEpsilons(const std::vector<privacy::Claim>& claims, nlohmann::ordered_js
 // Sets these fields of all kinds of claim to null.
 void AddNullEpsilons(nlohmann::ordered_json& json);
 
+// "74.4 %", rounded up.
+std::string RightText(double right);
+
 // How strong a claim is, in words: "each device takes part in at most 4 rounds; the best attacker
 // is right at most 74.4 % of the time (mu 1.310); 2.698 against the same fleet in which this device
 // had added nothing wherever it was asked". First and last part stand in claims of passes only.

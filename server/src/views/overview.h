@@ -38,6 +38,9 @@ namespace sotto::server {
 // operator's: no epsilon covers what the figures tell about these samples.
 enum class TestFigures { kShown, kLeftOut };
 
+// "clip_l2": "clip l2"
+std::string InWords(std::string field);
+
 nlohmann::ordered_json OverviewHead(const std::string& source, Audience audience);
 
 // A claim with the field and the words that claim_kinds.h has for it, and its assumptions in

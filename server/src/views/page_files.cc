@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/json_text.h"
 #include "base/markup.h"
+#include "views/plain_report.h"
 
 namespace sotto::server {
 namespace {
@@ -84,6 +85,7 @@ std::string ReportHtml(const nlohmann::ordered_json& overview) {
                           "data:; base-uri 'none'; form-action 'none'\">",
                           script_hashes, style_hashes),
               &html);
+  ReplaceOnce("<body>", "<body>\n<noscript>\n" + PlainReport(overview) + "</noscript>", &html);
   if (HasCharts()) scripts += fmt::format("<!--\nuPlot:\n{}-->\n", BuiltInText("uplot/LICENSE"));
   ReplaceOnce("</body>", scripts + "</body>", &html);
   return html;

@@ -237,6 +237,35 @@ TEST_F(OverviewTest, AReportRunsNothingButWhatIsInIt) {
   EXPECT_FALSE(Says(html, "href=\"/"));
 }
 
+TEST_F(OverviewTest, AReportHasItsHeadingsAndFiguresWithoutScripts) {
+  MakeStore(2);
+  SqliteStore store(path_, StoreMode::kRead);
+  Json overview = OverviewOfStore(store, Audience::kOperator);
+  overview["source"] = "<b>";
+  const std::string html = ReportHtml(overview);
+  const size_t begin = html.find("<noscript>");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string plain = html.substr(begin, html.find("</noscript>") - begin);
+  for (const char* text :
+       {"<h1>&lt;b&gt;</h1>", "<h2>Job 1: ", "<h2>Job 2: ", "<h3>Privacy statement</h3>",
+        "<h4>epsilon ", "<h3>Last rounds</h3>", "<td>accuracy 0.75</td>", "<td>close early</td>"}) {
+    EXPECT_TRUE(Says(plain, text)) << text << "\n" << plain;
+  }
+  const std::string published = ReportHtml(OverviewOfStore(store, Audience::kPublic));
+  EXPECT_FALSE(Says(published.substr(0, published.find("</noscript>")), "<th>reported</th>"));
+}
+
+TEST_F(OverviewTest, NamedReportTimesAreNoRoundsThatCloseEarly) {
+  SqliteStore store(path_, kCreate);
+  store.AddDevices(SomeDevices(), false);
+  JobConfig config = SmallPassesConfig();
+  config.plan.participants_known = config.plan.timed_reports = true;
+  store.BeginJob(RecordOf(config));
+  const Json job = OverviewOfStore(store, Audience::kPublic)["jobs"][0];
+  EXPECT_FALSE(Says(job["settings"].dump(), "close early")) << job["settings"];
+  EXPECT_TRUE(Says(job["settings"].dump(), "timed reports")) << job["settings"];
+}
+
 // The data of the events in a text, by name.
 std::vector<std::pair<std::string, Json>> EventsIn(const std::string& text) {
   std::vector<std::pair<std::string, Json>> events;
