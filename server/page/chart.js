@@ -20,7 +20,9 @@ function constantText(x, lines, textOf) {
     const first = line.values.findIndex(known);
     if (first < 0 && !line.gaps) continue;
     const text = textOf(line, Math.max(first, 0));
-    if (x.some((unused, at) => (known(line.values[at]) || line.gaps) && textOf(line, at) !== text)) return null;
+    const varies = at => known(line.values[at]) ? line.values[at] !== line.values[first] && textOf(line, at) !== text
+      : line.gaps && textOf(line, at) !== text;
+    if (x.some((unused, at) => varies(at))) return null;
     texts.push(lines.length > 1 ? `${line.name} ${text}` : text);
   }
   return texts.join("; ");
@@ -95,8 +97,8 @@ class Chart {
 
   options(x, lines, bands, y) {
     const axis = {stroke: colour("soft"), grid: {stroke: colour("line"), width: 1}, ticks: {stroke: colour("line")},
-                  font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", labelSize: 18};
-    const texts = text => (plot, splits) => splits.map(at => text(at));
+                  font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", labelSize: 20};
+    const texts = text => (plot, splits) => splits.map(at => known(at) ? text(at) : "");
     const ofY = this.row.text ?? number;
     const hasBars = lines.some(line => line.bars);
     return {
@@ -110,7 +112,7 @@ class Chart {
                    range: this.row.isLog ? undefined : this.row.isWhole ? wholeRange : hasBars ? fromZero : paddedRange}},
       axes: [{...axis, label: this.row.x ?? "round", size: 30, values: texts(number),
               incrs: this.row.x ? undefined : kIncrements},
-             {...axis, label: y, size: roomForTexts, values: texts(ofY), incrs: this.row.isWhole ? kIncrements : undefined}],
+             {...axis, label: y, labelGap: 4, size: roomForTexts, values: texts(ofY), incrs: this.row.isWhole ? kIncrements : undefined}],
       series: [{label: this.row.x ?? "round", value: (plot, value) => number(value)}, ...lines.map((line, i) => this.series(line, i, x))],
       bands: bands.map(band => ({series: band.series, fill: translucent(colour(`series-${band.of}`))})),
     };

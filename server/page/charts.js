@@ -137,6 +137,7 @@ function sideBySide(overview, placesOf) {
 
 // Draws those that vary, and says what the others are.
 function drawCharts(overview, job) {
+  byId("no-rounds").hidden = job.rounds.length > 0;
   const hasCharts = typeof uPlot !== "undefined";
   byId("no-charts").hidden = hasCharts;
   byId("constants-section").hidden = true;

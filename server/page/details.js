@@ -39,12 +39,17 @@ function drawRounds(overview, job) {
 // The claims against observers of the network, with their columns in the table of jobs.
 const kOfNetwork = [["epsilon_watcher", "who watches uploads"], ["epsilon_network", "who makes rounds fail, too"]];
 
+// Lines of a file of --config, as one would type them.
+const optionsText = settings => settings.trim()
+  .replace(/^([\w-]+) = (.*)$/gm, (line, name, value) => value === '"true"' || value === "true" ? `--${name}` : `--${name} ${value}`)
+  .replaceAll(/"([\w.,:-]+)"/g, "$1").replaceAll("\n", " ");
+
 function drawJobs(overview) {
   const queue = overview.queue ?? [];
   byId("jobs-section").hidden = overview.jobs.length < 2 && !queue.length;
   byId("queue").hidden = !queue.length;
   byId("queue").replaceChildren(...queue.map(each => make("li", {},
-    `request ${each.request} of ${time(each.asked)} waits for its turn: ${each.settings.trim().replaceAll("\n", ", ")}`)));
+    `request ${each.request} of ${time(each.asked)} waits for its turn: `, make("code", {}, optionsText(each.settings)))));
   byId("jobs").hidden = overview.jobs.length < 2;
   const rows = overview.jobs.map(job => {
     const headline = job.claims[0];

@@ -80,6 +80,14 @@ function drawFirstSteps(overview, job) {
 // An upper bound on a share, with one decimal.
 const percentUp = value => `${(Math.ceil(Math.min(value, 1) * 1000 - 1e-9) / 10).toFixed(1)} %`;
 
+// Why a claim has no finite epsilon, though its other figures are finite; empty: it has one.
+function infinityText(claim) {
+  if (Number.isFinite(claim.epsilon)) return "";
+  return !known(claim.mu) ? "No epsilon holds at this delta: read it as no protection"
+    : "No epsilon holds at this delta, since so little noise counts the errors of its encoding e^ε times. The attacker's " +
+      "figure counts them once and holds; mu is of the noise alone";
+}
+
 // How strong a claim is, besides its epsilon.
 function strengthOf(claim) {
   const texts = [];
@@ -90,33 +98,39 @@ function strengthOf(claim) {
   if (known(claim.epsilon_zero_out)) {
     texts.push(`ε ${epsilonText(claim.epsilon_zero_out)} against the same fleet in which this device had added nothing wherever it was asked`);
   }
-  return texts.join("; ");
+  return [texts.join("; "), infinityText(claim)].filter(Boolean).join(". ");
 }
+
+// What is left of a budget is rounded down.
+const leftText = value => (Math.floor(value * 1000) / 1000).toLocaleString("en", {maximumFractionDigits: 3});
 
 // The first claim, and how much of its budget is left; then the others.
 function drawPrivacy(overview, job) {
   const place = byId("privacy");
   const claim = job?.claims[0];
+  const before = last(overview.jobs.slice(0, -1).filter(each => each.claims.length));
   const turns = job?.turns;
   const turnsText = turns && `${number(turns.with_a_turn_left)} devices have a turn left; a round needs ${number(turns.cohort)}`;
   if (!claim) {
     place.replaceChildren(
-      make("p", {class: "large"}, job && !job.private ? "NO PRIVACY" : "nothing spent"),
+      make("p", {class: "large"}, job && !job.private ? "NO PRIVACY" : `nothing spent${before ? " in this job" : ""}`),
       make("p", {}, !job ? "" : !job.private ? "This job states no epsilon." : "Nothing is released yet."),
+      ...(before ? [make("p", {}, `job ${before.job} ended at ε ${epsilonText(before.claims[0].epsilon)}, delta ${deltaText(before.claims[0].delta)}`)] : []),
       ...(job && Number.isFinite(job.epsilon_budget) ? [make("p", {}, `budget: ε ${number(job.epsilon_budget)}`)] : []),
       ...(turnsText ? [make("p", {}, turnsText)] : []));
     return;
   }
   const budget = Number.isFinite(job.epsilon_budget) ? job.epsilon_budget : null;
   const share = budget === null ? null : Number.isFinite(claim.epsilon) ? Math.min(1, claim.epsilon / budget) : 1;
-  const left = budget === null || !Number.isFinite(claim.epsilon) ? null : Math.max(0, Math.floor((budget - claim.epsilon) * 1000) / 1000);
+  const left = budget === null || !Number.isFinite(claim.epsilon) ? null : Math.max(0, budget - claim.epsilon);
   place.replaceChildren(
     make("p", {class: "large"}, "ε ", make("span", {class: "epsilon"}, epsilonText(claim.epsilon)),
          budget === null ? "" : ` of ${number(budget)}`, job.seeded ? ", SEEDED" : ""),
     ...(budget === null ? [make("p", {class: "note"}, "no budget is set")] : [
-      make("p", {}, known(left) ? `ε ${number(left)} left` : "the budget is spent"),
+      make("p", {}, left ? `ε ${leftText(left)} left` : "the budget is spent"),
       make("progress", {max: 1, value: share, "aria-label": "share of the budget that is spent"})]),
     ...(turnsText ? [make("p", {}, turnsText)] : []),
+    ...(infinityText(claim) ? [make("p", {}, "no epsilon holds any more; why: in the privacy statement")] : []),
     make("p", {class: "note"}, `${claim.against}; delta ${deltaText(claim.delta)}, unit ${claim.unit}, ${claim.adjacency}` +
       (known(claim.attacker_right) ? `; attacker right ${percentUp(claim.attacker_right)}` : "")),
     ...job.claims.slice(1).map(each => make("p", {class: "note"}, "ε ",
@@ -130,7 +144,7 @@ function changeText(job) {
   const [before, now] = job.evaluations.slice(-2);
   if (!now || before.data !== now.data) return "";
   if (!known(now.accuracy) || !known(before.accuracy)) return `${number(lossOf(before))} after round ${number(before.round)}`;
-  const points = 100 * (now.accuracy - before.accuracy);
+  const points = Math.round(1000 * (now.accuracy - before.accuracy)) / 10;
   return `${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(1)} points since round ${number(before.round)}`;
 }
 
@@ -194,20 +208,22 @@ function drawSorted(place, caption, columns, devices, cells) {
 const deviceState = device => device.state ?? (device.revoked ? "revoked" : device.connected ? "connected"
   : known(device.last_seen) ? "gone" : "not seen");
 const kQuietStates = ["connected", "waiting", "training", "uploaded", "revoked", "gone", "not seen"];
+const kNoticeStates = ["never-seen", "silent", "claimed"];  // they may pass by themselves
+const stateClass = state => kQuietStates.includes(state) ? null : kNoticeStates.includes(state) ? "notice" : "odd";
 
 const isOdd = device => device.severity ? device.severity !== "ok" : Boolean(device.state) && !kQuietStates.includes(device.state);
 
 const deviceColumns = {
   id: ["name", device => device.id],
-  state: ["state", device => deviceState(device) + (device.text ? `: ${device.text}` : "")],
-  since: ["since", device => device.connected && !known(device.since) ? "now" : time(device.since ?? device.last_seen)],
+  state: ["state", device => [device.text ? `${deviceState(device)}: ${device.text}` : deviceState(device), device.todo]
+    .filter(Boolean).join("; ")],
+  since: ["since", device => device.connected && !known(device.since) ? "now" : clock(device.since ?? device.last_seen)],
   used: ["turns used", device => number(device.turns_used ?? device.used)],
   left: ["left", device => number(device.turns_left ?? device.left)],
   last_round: ["last asked in round", device => number(device.last_round)],
   reports: ["reports", device => number(device.reports)],
   last_reported: ["last in round", device => number(device.last_reported)],
   rounds_silent: ["rounds silent", device => number(device.rounds_silent)],
-  todo: ["what to do", device => device.todo ?? ""],
   owner: ["owner", device => device.owner ?? ""],
   registered: ["registered", device => time(device.registered)],
   revoked: ["revoked", device => device.revoked ? time(device.revoked) : "no"],
@@ -237,7 +253,7 @@ function drawFleet(overview) {
   for (const device of shown.devices ?? []) counts[deviceState(device)] = (counts[deviceState(device)] ?? 0) + 1;
   const states = Object.entries(overview.devices.states ?? counts).filter(([, count]) => count);
   byId("states").replaceChildren(...states.map(([state, count]) =>
-    make("li", {class: kQuietStates.includes(state) ? null : "odd"}, `${number(count)} ${state.replaceAll("-", " ")}`)));
+    make("li", {class: stateClass(state)}, `${number(count)} ${state.replaceAll("-", " ")}`)));
   byId("show-devices").hidden = !overview.live || !registered;
   byId("show-devices").textContent = shown.devices ? "Look again" : "Show names";
   if (shown.devices) drawDeviceList(shown.devices);
@@ -276,6 +292,7 @@ function lookAtFleet() {
 // ---- log
 
 const kLogLines = 200;
+let newLines = [];  // of the overview's log, and not drawn yet
 
 function logLine(text) {
   const isWarning = /\b(WARNING|ALARM)\b/.test(text);
@@ -283,10 +300,11 @@ function logLine(text) {
   return make("span", {class: isWarning ? "warning" : null}, `${text}\n`);
 }
 
-function addToLog(line) {
-  const element = logLine(line);
+// Adds to what stands there, so that what is selected stays.
+function drawNewLines() {
   const log = byId("log");
-  if (element) log.append(element);
+  log.append(...newLines.slice(-kLogLines).map(logLine).filter(known));
+  newLines = [];
   while (log.childElementCount > kLogLines) log.firstElementChild.remove();
   if (byId("follow").checked) log.scrollTop = log.scrollHeight;
 }
@@ -294,5 +312,6 @@ function addToLog(line) {
 function drawLog(overview) {
   byId("log-card").hidden = !overview.log;
   byId("log").replaceChildren();
-  for (const line of overview.log ?? []) addToLog(line);
+  newLines = overview.log ?? [];
+  drawNewLines();
 }

@@ -5,7 +5,7 @@
 
 // The parts of the page, and the element that is hidden without a job.
 const parts = {
-  head: [drawHead], state: [drawState], privacy: [drawPrivacy], model: [drawModel], fleet: [drawFleet], log: [drawLog],
+  head: [drawHead], state: [drawState], privacy: [drawPrivacy], model: [drawModel], fleet: [drawFleet], log: [drawLog], newLines: [drawNewLines],
   charts: [drawCharts, "charts-section"], rounds: [drawRounds, "rounds-section"], jobs: [drawJobs],
   claims: [drawClaims, "claims-section"], turns: [drawTurns, "turns-section"], network: [drawNetwork],
   settings: [drawSettings, "settings-section"],
@@ -22,11 +22,20 @@ function draw(names = Object.keys(parts)) {
   for (const link of document.querySelectorAll("nav a")) link.hidden = byId(link.hash.slice(1)).hidden;
 }
 
-// Once a frame, however many events come.
+// Four times a second at most, however many events come: nobody reads faster.
+const kDrawMs = 250;
 const due = new Set();
+let drawnAt = -kDrawMs;
 function drawSoon(...names) {
-  if (!due.size) requestAnimationFrame(() => { const all = [...due]; due.clear(); draw(all); });
+  if (!due.size) setTimeout(requestAnimationFrame, Math.max(0, drawnAt + kDrawMs - performance.now()), drawDue);
   for (const name of names) due.add(name);
+}
+
+function drawDue() {
+  const all = [...due];
+  due.clear();
+  draw(all);
+  drawnAt = performance.now();
 }
 
 // ---- events
@@ -77,7 +86,8 @@ const events = {
   },
   log: data => {
     shown.overview.log = [...shown.overview.log, data.line].slice(-kLogLines);
-    if (!due.has("log")) addToLog(data.line);
+    newLines.push(data.line);
+    drawSoon("newLines");
   },
   begin: () => refresh(),  // another job
   end: () => {

@@ -33,11 +33,13 @@ function say(element, text) {
 const known = value => value !== null && value !== undefined;
 const last = list => list.length ? list[list.length - 1] : null;
 
+const wholeText = new Intl.NumberFormat("en");  // value.toLocaleString() makes one each time, which is slow
+
 // With four digits, or as many as a whole number has.
 function number(value) {
   if (!known(value)) return "–";
   if (!Number.isFinite(value)) return String(value).startsWith("-") ? "-∞" : "∞";
-  if (Number.isInteger(value)) return value.toLocaleString("en");
+  if (Number.isInteger(value)) return wholeText.format(value);
   const size = Math.abs(value);
   if (size >= 1e6 || (size > 0 && size < 1e-3)) return value.toExponential(2);
   return Number(value.toPrecision(4)).toString();
@@ -74,8 +76,15 @@ function time(seconds) {
   return known(seconds) ? new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ") + "Z" : "–";
 }
 
+// Without the day if it is the server's present one.
+function clock(seconds) {
+  const text = time(seconds);
+  return text.slice(0, 10) === time(shown.now()).slice(0, 10) ? text.slice(11) : text;
+}
+
 function duration(seconds) {
   if (!known(seconds)) return "–";
+  if (seconds > 0 && seconds < 1) return `${Number(seconds.toPrecision(2))} s`;
   if (seconds < 100) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
   const minutes = Math.floor(seconds / 60);
   if (minutes < 100) return `${minutes} min ${Math.floor(seconds % 60)} s`;
