@@ -33,8 +33,8 @@ std::string Job::Hindrance() const {
       std::max<int64_t>(is_poisson ? 1 : config_.plan.cohort, int64_t{config_.min_devices});
   const int64_t eligible = turns_ ? LargestCohort(EligibleOf(*devices_)) : devices_->eligible();
   if (eligible >= least) return "";
-  return Counted(eligible, "device") + OfDifferentOwners() + " of the " +
-         std::to_string(least) + " that a round needs; add some with `sotto keys new`";
+  return Counted(eligible, "device") + OfDifferentOwners() + " of the " + std::to_string(least) +
+         " that a round needs; add some with `sotto keys new`";
 }
 
 // Of kPasses: what the devices of a cohort are besides, if some have owners.
@@ -112,8 +112,8 @@ std::string Job::HindranceOfTurns(const std::vector<Candidate>& heard,
       std::count_if(with_room.begin(), with_room.end(), [this](const Candidate& each) {
         return !turns_->HasSettled(devices_->NumberOf(each.device));
       });
-  return Counted(largest, "device") + OfDifferentOwners() + " of the " +
-         std::to_string(least) + " that a round needs are connected and have a turn left" +
+  return Counted(largest, "device") + OfDifferentOwners() + " of the " + std::to_string(least) +
+         " that a round needs are connected and have a turn left" +
          (unsettled == 0 ? ""
                          : "; the store is a recovered copy, and " + Counted(unsettled, "device") +
                                " must first show a receipt");

@@ -53,8 +53,9 @@ void LogLastWords(const std::string& format) {
   if (format == "lines") return;
   TheLastWords() = [format](const std::string& reason, int status) {
     const bool is_signal = status > posix::kExitSignal;
-    ServeLog(format, "info").Write(is_signal ? event::kStopped : event::kFailed, reason,
-                                    {{"status", static_cast<uint64_t>(status)}});
+    ServeLog(format, "info")
+        .Write(is_signal ? event::kStopped : event::kFailed, reason,
+               {{"status", static_cast<uint64_t>(status)}});
   };
 }
 

@@ -39,7 +39,8 @@ class ServeLog {
   std::function<void(const std::string&)> listener_;
 };
 
-// With a format other than lines the reason why this process ends early is an event of the log, too.
+// With a format other than lines the reason why this process ends early is an event of the log,
+// too.
 void LogLastWords(const std::string& format);
 
 }  // namespace sotto::server

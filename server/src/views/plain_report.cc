@@ -55,10 +55,9 @@ std::string Claims(const Json& job) {
                         privacy::DeltaText(claim.at("delta").get<double>()));
     const Json right = claim.value("attacker_right", Json());
     text += Paragraph(claim.at("against").get<std::string>() +
-                      (right.is_number()
-                           ? "; the best attacker is right at most " +
-                                 RightText(right.get<double>()) + " of the time"
-                           : ""));
+                      (right.is_number() ? "; the best attacker is right at most " +
+                                               RightText(right.get<double>()) + " of the time"
+                                         : ""));
     text += "<ul>\n";
     for (const Json& assumption : claim.at("assumptions")) {
       text += fmt::format("<li>{}</li>\n", EscapeMarkup(assumption.get<std::string>()));
@@ -117,15 +116,14 @@ std::string JobText(const Json& job) {
   const std::string reason = job.value("reason", "");
   std::string text = fmt::format("<h2>Job {}: {}</h2>\n", Figure(job.at("job")),
                                  EscapeMarkup(job.at("model").get<std::string>()));
-  text += Paragraph(fmt::format(
-      "{}{}; {} of {} rounds released", job.at("state").get<std::string>(),
-      reason.empty() ? "" : ": " + reason, Figure(job.at("rounds_released")),
-      job.at("rounds_planned").is_null() ? "?" : Figure(job.at("rounds_planned"))));
+  text += Paragraph(
+      fmt::format("{}{}; {} of {} rounds released", job.at("state").get<std::string>(),
+                  reason.empty() ? "" : ": " + reason, Figure(job.at("rounds_released")),
+                  job.at("rounds_planned").is_null() ? "?" : Figure(job.at("rounds_planned"))));
   if (!job.at("private").get<bool>()) {
     text += Paragraph("NO PRIVACY: the mechanism of this job protects nothing.");
   } else if (job.at("seeded").get<bool>()) {
-    text += Paragraph(
-        "SEEDED: not private. No epsilon holds against a person who knows the seed.");
+    text += Paragraph("SEEDED: not private. No epsilon holds against a person who knows the seed.");
   }
   if (!job.at("evaluations").empty()) {
     const Json& last = job["evaluations"].back();

@@ -195,8 +195,7 @@ TEST(PassesJob, TheLastAttemptSoonSaysNothingAboutWhoIsConnected) {
   EXPECT_FALSE(small.job.CloseRound().released);
   EXPECT_EQ(small.job.waiting_for().find("3 devices of the 4"), 0u);
   posix::SleepMs(kHeardWithinMs + 20);
-  EXPECT_EQ(small.job.WaitingNow().value_or("").find("0 devices of the 4"),
-            0u);
+  EXPECT_EQ(small.job.WaitingNow().value_or("").find("0 devices of the 4"), 0u);
 }
 
 // A round ends when the last device has reported, unless one of them does not keep to the time.
