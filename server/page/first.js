@@ -171,9 +171,13 @@ function drawModel(overview, job) {
 function drawClasses(job) {
   const classes = job?.classes;
   byId("classes-details").hidden = !classes;
-  if (!classes || !byId("classes-details").open) return;
+  if (!classes) return;
   const right = each => each.total ? each.correct / each.total : 2;
-  const rows = [...classes.rows].sort((a, b) => right(a) - right(b)).map(each =>
+  const sorted = [...classes.rows].sort((a, b) => right(a) - right(b));
+  const worst = sorted.length && sorted[0].total ? `, the worst is ${sorted[0].class}: ${percent(right(sorted[0]))}` : "";
+  say(byId("classes-summary"), `Each class${worst}`);
+  if (!byId("classes-details").open) return;
+  const rows = sorted.map(each =>
     [String(each.class), each.total ? percent(each.correct / each.total) : "–", `${number(each.correct)} of ${number(each.total)}`]);
   byId("classes").replaceChildren(table(`Classes after round ${classes.round}, the worst first`, ["class", "right", "samples"], rows));
 }

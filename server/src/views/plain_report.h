@@ -1,4 +1,4 @@
-// A report for whoever runs no scripts: its headings and figures as HTML. Part of
+// A report for readers who run no scripts: its headings and figures as HTML. Part of
 // sotto::server/views.
 #pragma once
 
