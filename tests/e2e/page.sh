@@ -95,6 +95,7 @@ wait "${server}" "${swarm}" || true
 
 # Nobody comes to the next job.
 store=fleet.db
+"${sotto}" job resume fleet.db > resume.log
 serve gave_up.log --new-job --sampling uniform --cohort 2 --rounds 3 --noise-multiplier 50 --delta 0.1 \
   --round-timeout 0.5 --poll-interval 0.1 --min-devices 2 --release-allowance 0.5
 look gave_up
