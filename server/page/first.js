@@ -130,7 +130,7 @@ function drawPrivacy(overview, job) {
       make("p", {}, left ? `ε ${leftText(left)} left` : "the budget is spent"),
       make("progress", {max: 1, value: share, "aria-label": "share of the budget that is spent"})]),
     ...(turnsText ? [make("p", {}, turnsText)] : []),
-    ...(infinityText(claim) ? [make("p", {}, "no epsilon holds any more; why: in the privacy statement")] : []),
+    ...(infinityText(claim) ? [make("p", {}, "no epsilon holds at this delta; why: in the privacy statement")] : []),
     make("p", {class: "note"}, `${claim.against}; delta ${deltaText(claim.delta)}, unit ${claim.unit}, ${claim.adjacency}` +
       (known(claim.attacker_right) ? `; attacker right ${percentUp(claim.attacker_right)}` : "")),
     ...job.claims.slice(1).map(each => make("p", {class: "note"}, "ε ",
