@@ -83,9 +83,9 @@ const percentUp = value => `${(Math.ceil(Math.min(value, 1) * 1000 - 1e-9) / 10)
 // Why a claim has no finite epsilon, though its other figures are finite; empty: it has one.
 function infinityText(claim) {
   if (Number.isFinite(claim.epsilon)) return "";
-  return !known(claim.mu) ? "No epsilon holds at this delta: read it as no protection"
-    : "No epsilon holds at this delta, since so little noise counts the errors of its encoding e^ε times. The attacker's " +
-      "figure counts them once and holds; mu is of the noise alone";
+  return !known(claim.mu) ? "No epsilon is proved at this delta: read it as no protection"
+    : "No epsilon is proved at this delta: with so little noise the encoder's terms need more than that delta; the " +
+      "attacker's figure needs none";
 }
 
 // How strong a claim is, besides its epsilon.
@@ -130,7 +130,7 @@ function drawPrivacy(overview, job) {
       make("p", {}, left ? `ε ${leftText(left)} left` : "the budget is spent"),
       make("progress", {max: 1, value: share, "aria-label": "share of the budget that is spent"})]),
     ...(turnsText ? [make("p", {}, turnsText)] : []),
-    ...(infinityText(claim) ? [make("p", {}, "no epsilon holds at this delta; why: in the privacy statement")] : []),
+    ...(infinityText(claim) ? [make("p", {}, "no epsilon is proved at this delta; why: in the privacy statement")] : []),
     make("p", {class: "note"}, `${claim.against}; delta ${deltaText(claim.delta)}, unit ${claim.unit}, ${claim.adjacency}` +
       (known(claim.attacker_right) ? `; attacker right ${percentUp(claim.attacker_right)}` : "")),
     ...job.claims.slice(1).map(each => make("p", {class: "note"}, "ε ",
