@@ -212,10 +212,11 @@ function drawSorted(place, caption, columns, devices, cells) {
 const deviceState = device => device.state ?? (device.revoked ? "revoked" : device.connected ? "connected"
   : known(device.last_seen) ? "gone" : "not seen");
 const kQuietStates = ["connected", "waiting", "training", "uploaded", "revoked", "gone", "not seen"];
-const kNoticeStates = ["never-seen", "silent", "claimed"];  // they may pass by themselves
-const stateClass = state => kQuietStates.includes(state) ? null : kNoticeStates.includes(state) ? "notice" : "odd";
 
 const isOdd = device => device.severity ? device.severity !== "ok" : Boolean(device.state) && !kQuietStates.includes(device.state);
+
+const kNoticeStates = ["never-seen", "silent", "claimed"];  // they may pass by themselves
+const stateClass = state => kQuietStates.includes(state) ? null : kNoticeStates.includes(state) ? "notice" : "odd";
 
 const deviceColumns = {
   id: ["name", device => device.id],
