@@ -12,15 +12,6 @@
 
 namespace sotto::server {
 
-// Keeps nothing.
-class NoLog : public JobLog {
- public:
-  void BeginJob(const JobRecord&) override {}
-  void CommitAttempt(const AttemptRecord&) override {}
-  void SealAttempt(const SealRecord&) override {}
-  void CommitRelease(const ReleaseRecord&) override {}
-};
-
 class ObservedTraining {
  public:
   // The configuration and the data outlive the training. Seed and resumption of the configuration

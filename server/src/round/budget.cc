@@ -84,17 +84,18 @@ double Budget::PlannedEpsilon() {
   return *planned_epsilon_;
 }
 
-// Of passes the budget is on this job's own limit: what earlier jobs spent is the store's matter.
+// Of passes the figure is the limit's, and the same for all rounds.
 std::string Budget::RefusalOfTurns() {
-  const privacy::Plan plan = phases_.Limited(config_.plan);
-  if (!limit_epsilon_) limit_epsilon_ = privacy::HeadlineEpsilon(plan, 1);
-  if (*limit_epsilon_ <= config_.epsilon_budget) return "";
+  const double limit = PlannedEpsilon();
+  if (limit <= config_.epsilon_budget) return "";
   return fmt::format(
-      "the privacy budget cannot pay for another round: {} of one device cost epsilon {} at delta "
-      "{}, and the budget is {}; raise --epsilon-budget, or begin a job with more noise or fewer "
-      "--participations",
-      Counted(plan.participations, "turn"), privacy::EpsilonText(*limit_epsilon_),
-      privacy::DeltaText(plan.delta), config_.epsilon_budget);
+      "the privacy budget cannot pay for another round: {} of one device{} cost epsilon {} at "
+      "delta {}, and the budget is {}; raise --epsilon-budget, or begin a job with more noise or "
+      "fewer --participations{}",
+      Counted(config_.plan.participations, "turn"),
+      before_.empty() ? "" : " and the earlier jobs on these devices", privacy::EpsilonText(limit),
+      privacy::DeltaText(config_.plan.delta), config_.epsilon_budget,
+      before_.empty() ? "" : ", or with new devices");
 }
 
 std::string Budget::Refusal(uint32_t rounds) {
@@ -110,14 +111,25 @@ std::string Budget::Refusal(uint32_t rounds) {
   const bool is_changed = !DisclosedAfter(rounds + 1, rounds + 1).before.empty();
   return fmt::format(
       "the privacy budget cannot pay for another round: epsilon {} at delta {} is spent by {} of "
-      "{} rounds{}, the next one would make it {}{}, and the budget is {}; to go on, raise "
-      "--epsilon-budget, or begin a job with a larger budget, or with more noise, or with new "
-      "devices",
+      "{} rounds{}, the next one would make it {}{}, and the budget is {}; to go on, {}, or begin a "
+      "job with a larger budget, or with more noise, or with new devices",
       privacy::EpsilonText(spent.epsilon()), privacy::DeltaText(spent.Headline().delta), rounds,
       config_.plan.rounds, earlier, privacy::EpsilonText(next),
       is_changed ? " (by the filter: the fleet or the plan has changed, or there was a job before)"
                  : "",
-      config_.epsilon_budget);
+      config_.epsilon_budget,
+      rounds == 0 ? "raise --epsilon-budget"
+                  : "start its server with a larger --epsilon-budget and no other option of the job");
+}
+
+uint32_t Budget::RoundsPaid() {
+  auto unpaid = static_cast<uint32_t>(config_.plan.rounds) + 1;
+  uint32_t paid = 0;
+  while (unpaid - paid > 1) {
+    const uint32_t middle = paid + (unpaid - paid) / 2;
+    (Refusal(middle - 1).empty() ? paid : unpaid) = middle;
+  }
+  return paid;
 }
 
 }  // namespace sotto::server

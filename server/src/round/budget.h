@@ -43,9 +43,13 @@ class Budget {
   // it is. Call it as SpentAfter(). Computed anew only after the fleet has changed.
   double PlannedEpsilon();
 
-  // Why config.epsilon_budget cannot pay for one more round after `rounds`; empty if it can. Of
-  // passes it pays for this job's limit alone, and that is the same for all rounds.
+  // Why config.epsilon_budget cannot pay for one more round after `rounds`, and for the jobs before
+  // it; empty if it can. Of passes it pays for the limits, which are the same for all rounds.
   std::string Refusal(uint32_t rounds);
+
+  // How many rounds of the plan it pays for, counted from the first one, if the fleet stays as it
+  // is.
+  uint32_t RoundsPaid();
 
  private:
   struct Disclosed;  // the phase of the last round, and all before it
@@ -61,7 +65,6 @@ class Budget {
   // milliseconds and each round needs it twice: before the round opens and when it is released.
   std::optional<privacy::Statement> accounted_;
   std::optional<double> planned_epsilon_;
-  std::optional<double> limit_epsilon_;  // of passes: of the devices' limits in this job
 };
 
 }  // namespace sotto::server

@@ -144,4 +144,13 @@ class JobLog {
   virtual const SettledDevices* Settle() { return nullptr; }
 };
 
+// Keeps nothing.
+class NoLog : public JobLog {
+ public:
+  void BeginJob(const JobRecord&) override {}
+  void CommitAttempt(const AttemptRecord&) override {}
+  void SealAttempt(const SealRecord&) override {}
+  void CommitRelease(const ReleaseRecord&) override {}
+};
+
 }  // namespace sotto::server

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
-#include "accounting/figures.h"
-#include "plans/statement.h"
-#include "round/budget.h"
+#include "round/job.h"
 #include "service/job_queue.h"
 #include "service/job_settings.h"
 #include "service/job_start.h"
@@ -18,34 +16,10 @@ namespace {
 
 constexpr uint32_t kLookMs = 100;
 
-privacy::Statement StatementOf(const JobConfig& config) {
-  const auto rounds = static_cast<uint32_t>(config.plan.rounds);
-  Budget budget(config, JobPhases());
-  budget.SetFleet(static_cast<uint32_t>(config.plan.devices), 0, 0);
-  return budget.SpentAfter(rounds, rounds);
-}
-
-// A job that no round can begin must not replace another one, nor wait in a queue.
-void RequireBudget(const JobConfig& config) {
-  Budget budget(config, JobPhases());
-  budget.SetFleet(static_cast<uint32_t>(config.plan.devices), 0, 0);
-  const std::string refusal = budget.Refusal(0);
-  if (!refusal.empty()) throw std::invalid_argument(refusal);
-}
-
-// The first claim of the job alone, and with earlier jobs on the same devices.
-std::vector<std::string> DescribeSum(const JobConfig& config, const privacy::Statement& all) {
-  JobConfig alone = config;
-  alone.spent_before.clear();
-  const privacy::Claim& own = StatementOf(alone).Headline();
-  std::vector<std::string> lines = {fmt::format("alone: epsilon {} at delta {}",
-                                                privacy::EpsilonText(own.epsilon),
-                                                privacy::DeltaText(own.delta))};
-  if (config.spent_before.empty()) return lines;
-  lines.push_back(fmt::format("with the earlier jobs on these devices: epsilon {} at delta {}",
-                              privacy::EpsilonText(all.Headline().epsilon),
-                              privacy::DeltaText(all.Headline().delta)));
-  return lines;
+// Refuses what the job's beginning would refuse, before it replaces another job or waits in a queue.
+void RequireBeginning(const JobConfig& config, const DeviceRegistry& devices) {
+  NoLog log;
+  Job(config, devices, log, Key());
 }
 
 std::string DescribeTurn(const History& history, bool has_server, JobAsk* ask) {
@@ -80,7 +54,8 @@ History AfterTheJobThatRuns(History history) {
 JobProposal ProposeJob(const ServeRequest& request, Store& store) {
   const History now = store.ReadHistory();
   const History history = AfterTheJobThatRuns(now);
-  const uint32_t eligible = store.LoadDevices().eligible();
+  const DeviceRegistry devices = store.LoadDevices();
+  const uint32_t eligible = devices.eligible();
   if (eligible == 0) {
     throw std::invalid_argument(fmt::format(
         "{} holds no devices, and what a job costs depends on them; add some with `sotto keys new`",
@@ -90,17 +65,11 @@ JobProposal ProposeJob(const ServeRequest& request, Store& store) {
   agreed.agrees_to_sum = true;
   const JobConfig config = ServedConfig(agreed, eligible, history, nullptr);
   OpenTestSet(request, *config.model);
-  if (config.codec->accounted) RequireBudget(config);
+  RequireBeginning(config, devices);
   JobProposal proposal;
   proposal.ask = {JobAct::kStart, 0, JobSettings(request), true};
   if (!request.model_file.empty()) proposal.ask.model = *config.description;
-  if (config.codec->accounted) {
-    const privacy::Statement planned = StatementOf(config);
-    proposal.lines = DescribeBeforeStart(config, planned, OwnersOf(history));
-    for (std::string& line : DescribeSum(config, planned)) {
-      proposal.lines.push_back(std::move(line));
-    }
-  }
+  proposal.lines = DescribePrice(config, OwnersOf(history));
   if (const std::string life = DescribeLife(history, config); !life.empty()) {
     proposal.lines.push_back(life);
   }

@@ -94,6 +94,25 @@ std::string JobSettings(const ServeRequest& request) {
          LinesOf(JobsServeFields(), request, request.given);
 }
 
+bool OnlyExtends(const ServeRequest& request) {
+  const std::vector<JobField>& rows = JobFields();
+  return request.Has("epsilon-budget") &&
+         std::none_of(rows.begin(), rows.end(), [&](const JobField& row) {
+           const std::string name = row.name;
+           return row.is_option() && request.Has(row.name) && name != "rounds" &&
+                  name != "epsilon-budget";
+         });
+}
+
+std::string Merged(const std::string& settings, const std::string& more) {
+  std::string merged = "\n" + settings;
+  for (const posix::Setting& setting : posix::ParseToml(more, posix::TomlArrays::kTaken)) {
+    const size_t begin = merged.find(fmt::format("\n{} = ", setting.key));
+    if (begin != std::string::npos) merged.erase(begin, merged.find('\n', begin + 1) - begin);
+  }
+  return merged.substr(1) + more;
+}
+
 ServeRequest WithSettings(const ServeRequest& server, const std::string& settings,
                           const std::set<std::string>& without) {
   ServeRequest request = server;

@@ -23,6 +23,13 @@ bool NamesJob(const ServeRequest& request);
 // become absolute: another process reads them.
 std::string JobSettings(const ServeRequest& request);
 
+// Whether the options of the job that somebody gave can only extend a job that exists: a budget, and
+// perhaps rounds.
+bool OnlyExtends(const ServeRequest& request);
+
+// These settings with the options of `more` in the place of the same ones.
+std::string Merged(const std::string& settings, const std::string& more);
+
 // The request of a job with these settings, on a server with the other options of `server`. Throws
 // std::invalid_argument for settings that make no request, for example if a file is gone.
 //   without  names of options to leave out

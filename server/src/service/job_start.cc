@@ -1,17 +1,20 @@
 #include "service/job_start.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
 #include "data/catalog.h"
 #include "export/parameters.h"
 #include "plans/calibration.h"
+#include "plans/statement.h"
 #include "service/job_queue.h"
 #include "service/job_settings.h"
 #include "service/life_start.h"
@@ -25,6 +28,9 @@
 namespace sotto::server {
 namespace {
 
+// The files from which a job began may be gone.
+const std::set<std::string> kInStore = {"model", "initial-model"};
+
 JobConfig MakeJobAfter(const ServeRequest& o, uint32_t devices,
                        const std::vector<privacy::SpentRounds>& before) {
   try {
@@ -36,6 +42,20 @@ JobConfig MakeJobAfter(const ServeRequest& o, uint32_t devices,
                     "(`sotto account ledger {}`); raise --epsilon, or use new devices",
                     error.what(), o.store));
   }
+}
+
+// Of a job of passes that names no budget: what whoever began it was told that all jobs cost.
+void SetBudgetOfPasses(const History& history, const JobEntry* resumed, JobConfig* config) {
+  if (!std::isfinite(config->epsilon_budget)) return;
+  if (resumed != nullptr) {
+    config->epsilon_budget = PlanNow(history.store, *resumed).epsilon_budget;
+    return;
+  }
+  if (config->spent_before.empty()) return;
+  constexpr double kUnits = 1000;  // as figures are printed; far above the rounding of their sums
+  const double all = privacy::HeadlineEpsilon(config->plan, 1, config->spent_before);
+  config->epsilon_budget =
+      std::max(config->epsilon_budget, std::ceil(all * kUnits * (1 + 1e-9)) / kUnits);
 }
 
 }  // namespace
@@ -71,7 +91,7 @@ JobConfig ServedConfig(const ServeRequest& o, uint32_t devices, const History& h
   JobConfig config;
   ServeRequest then = o;
   if (resumed != nullptr) KeepSampling(PlanOf(history, *resumed), &then);
-  // The epsilon of a job of passes is this job's alone: service/life_start.h limits all jobs.
+  // --epsilon of a job of passes is for this job alone; its budget counts all jobs.
   const bool is_own = then.job.plan.sampling == privacy::Sampling::kPasses;
   const auto before = [is_own](std::vector<privacy::SpentRounds> spent) {
     return is_own ? std::vector<privacy::SpentRounds>() : std::move(spent);
@@ -89,6 +109,7 @@ JobConfig ServedConfig(const ServeRequest& o, uint32_t devices, const History& h
   }
   if (config.codec->noise) config.spent_before = SpentBefore(history, resumed);
   GoOnInLife(o.store, history, resumed, o.agrees_to_sum, &config);
+  if (is_own && !o.epsilon_budget) SetBudgetOfPasses(history, resumed, &config);
   config.owned_model = o.opened_model;
   config.description = std::make_shared<const std::vector<uint8_t>>(posix::BundleOf(*config.model));
   config.seeded = o.seed.has_value();
@@ -139,8 +160,7 @@ JobChoice GoOnWith(const ServeRequest& o, const History& history, const JobEntry
         fmt::format("{}: its job {} was begun without a record of its options; name them", o.store,
                     job.number));
   }
-  // The model is in the store: the files from which it began may be gone.
-  return {WithSettings(o, *settings, {"model", "initial-model"})};
+  return {WithSettings(o, *settings, kInStore)};
 }
 
 namespace {
@@ -223,10 +243,26 @@ std::optional<JobChoice> ChooseNamed(const ServeRequest& o, uint32_t devices,
   return choice;
 }
 
+// The last job with more budget, so that nobody names all of its options again; absent: these
+// options do not mean that, or it cannot go on.
+std::optional<JobChoice> ExtendLast(const ServeRequest& o, const History& history) {
+  const JobEntry* last = LastJob(history);
+  if (last == nullptr || o.new_job || !OnlyExtends(o)) return std::nullopt;
+  const std::optional<HaltEntry> end = EndOf(history, *last);
+  if (end && !MayReopen(end->kind) && end->kind != Halt::kAllRounds) return std::nullopt;
+  const std::optional<std::string> settings = SettingsOf(history, last->number);
+  if (!settings) return std::nullopt;
+  const std::string merged = Merged(*settings, JobSettings(o));
+  JobChoice choice{WithSettings(o, merged, kInStore)};
+  if (merged != *settings) choice.ask = JobAsk{JobAct::kStart, 0, merged, false};
+  return choice;
+}
+
 }  // namespace
 
 std::optional<JobChoice> ChooseFirstJob(const ServeRequest& o, uint32_t devices,
                                         const History& history, Store& store) {
+  if (std::optional<JobChoice> extended = ExtendLast(o, history)) return extended;
   if (NamesJob(o) || o.new_job) return ChooseNamed(o, devices, history, store);
   const JobEntry* last = LastJob(history);
   if (o.once && last == nullptr) return ChooseNamed(o, devices, history, store);

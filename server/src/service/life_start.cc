@@ -78,7 +78,8 @@ void RequireLife(const std::string& store, const History& history, const JobConf
   if (most.count == 0) return;
   throw std::invalid_argument(fmt::format(
       "{} holds an earlier job on these devices, and people who see the new models have seen its "
-      "models: {}; {}; or use new devices in a new store",
+      "models: {}; {}; or begin it with `sotto job start`, which asks; or use new devices in a new "
+      "store",
       store, DescribeJobAndLife(config),
       HowToRaise(store, history, most + privacy::LimitOf(plan), plan)));
 }

@@ -11,6 +11,7 @@
 #include "plans/adaptivity.h"
 #include "plans/claim_kinds.h"
 #include "plans/turns.h"
+#include "round/budget.h"
 #include "views/claims_output.h"
 #include "views/training_warnings.h"
 
@@ -102,7 +103,52 @@ std::vector<std::string> DescribeEpsilons(const privacy::Statement& planned, boo
   return lines;
 }
 
+Budget BudgetOf(const JobConfig& job) {
+  Budget budget(job, JobPhases());
+  budget.SetFleet(static_cast<uint32_t>(job.plan.devices), 0, 0);
+  return budget;
+}
+
+privacy::Statement PlannedBy(const JobConfig& job) {
+  const auto rounds = static_cast<uint32_t>(job.plan.rounds);
+  return BudgetOf(job).SpentAfter(rounds, rounds);
+}
+
+std::string EpsilonIn(const privacy::Statement& planned) {
+  const privacy::Claim claim = planned.Headline();
+  return fmt::format("epsilon {} at delta {}", privacy::EpsilonText(claim.epsilon),
+                     privacy::DeltaText(claim.delta));
+}
+
+// How many rounds the budget pays for, or how many turns of each device; empty: there is none.
+std::string DescribeBudget(const JobConfig& job) {
+  if (!std::isfinite(job.epsilon_budget)) return "";
+  const int64_t paid = BudgetOf(job).RoundsPaid();
+  std::string pays_for = paid < job.plan.rounds
+                             ? fmt::format("{} of the {}", paid, Counted(job.plan.rounds, "round"))
+                             : "all its rounds";
+  if (IsPasses(job.plan) && paid > 0) {
+    pays_for = fmt::format("{} of each device", Counted(job.plan.participations, "turn"));
+  }
+  return fmt::format("the budget, epsilon {}, pays for {}{}", job.epsilon_budget, pays_for,
+                     job.spent_before.empty() ? "" : ", after the earlier jobs");
+}
+
 }  // namespace
+
+std::vector<std::string> DescribePrice(const JobConfig& job, const privacy::Owners& owners) {
+  if (!job.codec->accounted) return {};
+  JobConfig alone = job;
+  alone.spent_before.clear();
+  const privacy::Statement planned = PlannedBy(job);
+  std::vector<std::string> lines = DescribeBeforeStart(job, planned, owners);
+  lines.push_back("alone: " + EpsilonIn(PlannedBy(alone)));
+  if (!job.spent_before.empty()) {
+    lines.push_back("with the earlier jobs on these devices: " + EpsilonIn(planned));
+  }
+  if (const std::string budget = DescribeBudget(job); !budget.empty()) lines.push_back(budget);
+  return lines;
+}
 
 std::vector<std::string> DescribeAssumptions(const privacy::Plan& plan,
                                              const std::vector<privacy::SpentRounds>& before,

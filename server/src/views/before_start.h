@@ -21,6 +21,10 @@ std::vector<std::string> DescribeBeforeStart(const JobConfig& job,
                                              const privacy::Statement& planned,
                                              const privacy::Owners& owners = {});
 
+// Of a new job, before anybody agreed to it: the same, its epsilon alone and with the earlier jobs,
+// and what its budget pays for. No line for a codec that is not accounted.
+std::vector<std::string> DescribePrice(const JobConfig& job, const privacy::Owners& owners);
+
 // Of a plan alone: what its figures assume, and what two devices of one person and another job
 // would cost.
 //   before  earlier jobs on the same devices

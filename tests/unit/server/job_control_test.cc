@@ -1,0 +1,152 @@
+// Tests of what `sotto job start` says, and of what it refuses before it changes anything
+// (service/job_control.h, service/job_start.h).
+#include "service/job_control.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <string>
+
+#include "service/job_settings.h"
+#include "service/job_start.h"
+#include "unit/server/store_fixture.h"
+
+namespace sotto::server {
+namespace {
+
+class JobControlTest : public SqliteStoreTest {
+ protected:
+  void SetUp() override {
+    SqliteStoreTest::SetUp();
+    store_.emplace(path_, kCreate);
+    store_->AddDevices(SomeDevices(), false);
+  }
+
+  // Passes of epsilon 6, unless told.
+  ServeRequest Asked() const {
+    ServeRequest request;
+    request.store = path_;
+    request.quorum = 0;
+    return request;
+  }
+
+  JobConfig ConfigOf(ServeRequest request) {
+    request.agrees_to_sum = true;
+    return ServedConfig(request, store_->LoadDevices().eligible(), store_->ReadHistory(), nullptr);
+  }
+
+  // Begins the job and releases its first round.
+  void RunFirstRound(const ServeRequest& request) {
+    JobConfig config = ConfigOf(request);
+    config.process.hears_all = true;
+    const DeviceRegistry devices = store_->LoadDevices();
+    store_->AllowNewJob();
+    Job job(config, devices, *store_, Key());
+    ASSERT_TRUE(job.OpenRound());
+    ASSERT_TRUE(job.CloseRound().released);
+  }
+
+  std::string Proposal(const ServeRequest& request) {
+    return fmt::format("{}", fmt::join(ProposeJob(request, *store_).lines, "\n"));
+  }
+
+  std::string WhyNot(const ServeRequest& request) {
+    try {
+      return "proposed: " + Proposal(request);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+  }
+
+  std::optional<SqliteStore> store_;
+};
+
+bool SaysIn(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
+TEST_F(JobControlTest, AJobThatItsBudgetCannotBeginIsRefusedBeforeItIsQueued) {
+  for (const privacy::Sampling sampling : {privacy::Sampling::kPasses, privacy::Sampling::kFull}) {
+    ServeRequest request = Asked();
+    request.job.plan.sampling = sampling;
+    request.given.insert("sampling");
+    request.epsilon_budget = 0.5;
+    const std::string why = WhyNot(request);
+    EXPECT_TRUE(SaysIn(why, "cannot pay for another round")) << why;
+    EXPECT_TRUE(SaysIn(why, "the budget is 0.5")) << why;
+  }
+}
+
+// The server would refuse it, too, but only after it has ended the job that this one replaces.
+TEST_F(JobControlTest, AJobWhoseOwnersFillNoCohortIsRefusedBeforeItIsQueued) {
+  for (const DeviceRecord& device : store_->ListDevices()) store_->SetOwner(device.id, "one");
+  const std::string why = WhyNot(Asked());
+  EXPECT_TRUE(SaysIn(why, "two devices of one owner never share a cohort")) << why;
+}
+
+TEST_F(JobControlTest, TheProposalSaysWhatTheBudgetPaysFor) {
+  EXPECT_TRUE(SaysIn(Proposal(Asked()), "the budget, epsilon 6, pays for 4 turns of each device"));
+  ServeRequest request = Asked();
+  request.job.plan.sampling = privacy::Sampling::kFull;
+  request.job.plan.rounds = 9;
+  request.given = {"sampling", "rounds"};
+  std::string text = Proposal(request);
+  EXPECT_TRUE(SaysIn(text, "the budget, epsilon 6, pays for all its rounds")) << text;
+  request.epsilon_budget = 4;
+  text = Proposal(request);
+  EXPECT_TRUE(SaysIn(text, "pays for 4 of the 9 rounds")) << text;
+}
+
+// --epsilon is for the second job alone; its budget counts both.
+TEST_F(JobControlTest, TheBudgetOfPassesCountsEarlierJobsOnTheSameDevices) {
+  RunFirstRound(Asked());
+  const double both = ConfigOf(Asked()).epsilon_budget;
+  EXPECT_GT(both, 6.5);
+  const std::string text = Proposal(Asked());
+  EXPECT_TRUE(SaysIn(text, "alone: epsilon 6.000")) << text;
+  EXPECT_TRUE(SaysIn(text, fmt::format("with the earlier jobs on these devices: epsilon {:.3f}",
+                                       both)))
+      << text;
+  EXPECT_TRUE(SaysIn(text, fmt::format("the budget, epsilon {}, pays for 4 turns of each device, "
+                                       "after the earlier jobs",
+                                       both)))
+      << text;
+  ServeRequest limited = Asked();
+  limited.epsilon_budget = both - 0.01;
+  const std::string why = WhyNot(limited);
+  EXPECT_TRUE(SaysIn(why, "4 turns of one device and the earlier jobs on these devices cost")) << why;
+  limited.epsilon_budget = both;
+  EXPECT_TRUE(SaysIn(WhyNot(limited), "proposed: "));
+}
+
+TEST_F(JobControlTest, AResumedJobOfPassesKeepsTheBudgetWithWhichItBegan) {
+  RunFirstRound(Asked());
+  RunFirstRound(Asked());
+  const History history = store_->ReadHistory();
+  const double began = PlanNow(history.store, *LastJob(history)).epsilon_budget;
+  EXPECT_GT(began, 6.5);
+  const JobConfig resumed =
+      ServedConfig(Asked(), store_->LoadDevices().eligible(), history, LastJob(history));
+  EXPECT_EQ(resumed.epsilon_budget, began);
+}
+
+TEST(JobSettings, ABudgetAloneExtendsTheJobAndKeepsItsOtherOptions) {
+  ServeRequest request;
+  request.given = {"epsilon-budget", "listen"};
+  request.epsilon_budget = 12;
+  EXPECT_TRUE(OnlyExtends(request));
+  EXPECT_EQ(Merged("rounds = \"4\"\nepsilon-budget = \"6\"\ncohort = \"3\"\n", JobSettings(request)),
+            "rounds = \"4\"\ncohort = \"3\"\nepsilon-budget = \"12\"\n");
+  EXPECT_EQ(Merged("cohort = \"3\"\n", JobSettings(request)),
+            "cohort = \"3\"\nepsilon-budget = \"12\"\n");
+  request.given.insert("rounds");
+  EXPECT_TRUE(OnlyExtends(request));
+  request.given.insert("cohort");
+  EXPECT_FALSE(OnlyExtends(request));
+  request.given = {"rounds"};
+  EXPECT_FALSE(OnlyExtends(request)) << "it may be the first option of another job";
+}
+
+}  // namespace
+}  // namespace sotto::server
