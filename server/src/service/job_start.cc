@@ -44,7 +44,8 @@ JobConfig MakeJobAfter(const ServeRequest& o, uint32_t devices,
   }
 }
 
-// Of a job of passes that names no budget: what whoever began it was told that all jobs cost.
+// Of a job of passes that names no budget: what all jobs cost. A life epsilon may allow less today,
+// and be raised.
 void SetBudgetOfPasses(const History& history, const JobEntry* resumed, JobConfig* config) {
   if (!std::isfinite(config->epsilon_budget)) return;
   if (resumed != nullptr) {
@@ -53,7 +54,9 @@ void SetBudgetOfPasses(const History& history, const JobEntry* resumed, JobConfi
   }
   if (config->spent_before.empty()) return;
   constexpr double kUnits = 1000;  // as figures are printed; far above the rounding of their sums
-  const double all = privacy::HeadlineEpsilon(config->plan, 1, config->spent_before);
+  privacy::Plan plan = config->plan;
+  plan.life_mu_squared = plan.life_coordinates = plan.life_too_long = 0;
+  const double all = privacy::HeadlineEpsilon(plan, 1, config->spent_before);
   config->epsilon_budget =
       std::max(config->epsilon_budget, std::ceil(all * kUnits * (1 + 1e-9)) / kUnits);
 }

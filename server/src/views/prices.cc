@@ -52,9 +52,7 @@ std::string DescribeHindrance(const History& after, const JobEntry& job,
                        Counted(plan.cohort, "device"), EligibleIn(after));
   }
   const double budget = PlanNow(after.store, job).epsilon_budget;
-  const bool exceeds = plan.sampling != privacy::Sampling::kPasses && !claims.empty() &&
-                       claims.front().epsilon > budget;
-  if (!exceeds) return "";
+  if (claims.empty() || claims.front().epsilon <= budget) return "";
   return fmt::format("  its budget is {}: the job ends before all its rounds are released\n",
                      budget);
 }
