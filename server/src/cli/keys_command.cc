@@ -27,6 +27,7 @@
 #include "sotto/posix/files.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/run_key.h"
+#include "store/life.h"
 #include "views/output_file.h"
 #include "views/prices.h"
 
@@ -112,6 +113,10 @@ bool MayAdd(const KeysOptions& o, size_t devices, Store& store) {
   return Agrees(o, PriceOf(history, after), fmt::format("add {}?", Counted(devices, "device")));
 }
 
+double LifeDelta(const KeysOptions& o, size_t devices) {
+  return o.life_delta.value_or(privacy::DefaultDelta(static_cast<int64_t>(devices)));
+}
+
 // The life epsilon with which a store is made. The same once more changes nothing: the command may
 // have been interrupted.
 void SetLifeEpsilon(const KeysOptions& o, size_t devices, Store& store) {
@@ -125,8 +130,7 @@ void SetLifeEpsilon(const KeysOptions& o, size_t devices, Store& store) {
         fmt::format("--life-epsilon {}: {} was made before; use `sotto store raise-life-epsilon`",
                     *o.life_epsilon, o.store));
   }
-  store.RaiseLifeEpsilon(
-      *o.life_epsilon, o.life_delta.value_or(privacy::DefaultDelta(static_cast<int64_t>(devices))));
+  store.RaiseLifeEpsilon(*o.life_epsilon, LifeDelta(o, devices));
 }
 
 // "3 new devices, pi-0 to pi-2", or all their names.
@@ -165,8 +169,20 @@ void PrintNew(const KeysOptions& o, const std::vector<Registration>& devices, bo
   if (o.seed) fmt::print("{}; whoever knows the seed knows every secret\n", kSeededNote);
 }
 
+// Before the store is made, which then has this limit for good.
+void RequireUsefulLife(const KeysOptions& o, size_t devices) {
+  if (!o.life_epsilon) return;
+  const double delta = LifeDelta(o, devices);
+  if (const std::string why = WhyTooLarge(*o.life_epsilon, delta); !why.empty()) {
+    throw std::invalid_argument(fmt::format("--life-epsilon {}: {}", *o.life_epsilon, why));
+  }
+  const std::string room = DescribeRoomOf(*o.life_epsilon, delta);
+  if (!room.empty()) fmt::print(stderr, "note: {}\n", room);
+}
+
 void RunNew(const KeysOptions& o) {
   std::vector<Registration> devices = NewDevices(o);
+  RequireUsefulLife(o, devices.size());
   if (o.consent.dry_run && !std::filesystem::exists(o.store)) {
     fmt::print("{}: a new store, with {}\n", o.store, Counted(devices.size(), "device"));
     MayAct(o.consent);
@@ -393,7 +409,7 @@ Fields NewFields() {
            Row("life-epsilon", &KeysOptions::life_epsilon,
                "of a new store: what the turns of one device in all of its jobs may cost together")
                .Within({1e-6, 1e6})
-               .ByDefault("none: a second job of passes is refused"),
+               .ByDefault("none: `sotto job start` asks before a second job of passes"),
            Row("life-delta", &KeysOptions::life_delta, "of that epsilon")
                .Within({1e-300, 0.5})
                .Needs("life-epsilon")

@@ -356,6 +356,9 @@ void RaiseLifeEpsilon(const StoreOptions& o) {
   }
   const std::string why = WhyNotLifeEpsilon(history, o.epsilon, delta, store->Server().has_value());
   if (!why.empty()) throw std::invalid_argument(fmt::format("{}: {}", o.store, why));
+  if (const std::string room = DescribeRoomOf(o.epsilon, delta); !room.empty()) {
+    fmt::print(stderr, "note: {}\n", room);
+  }
   if (!MayRaise(o, history)) return;
   store->RaiseLifeEpsilon(o.epsilon, delta);
   fmt::print("{}: life epsilon {} at delta {}, before {}{}\n", o.store, o.epsilon,

@@ -24,13 +24,29 @@ std::string DescribeJobAndLife(const JobConfig& config) {
                      privacy::DeltaText(config.plan.delta));
 }
 
-// The command that gives the store a limit with room for these turns.
+std::string DescribeTooLarge(const History& history, const privacy::Turns& turns,
+                             const privacy::CertificateBounds& certificate) {
+  const LifeEpsilon& life = *history.life;
+  return fmt::format(
+      "the store's life epsilon, {} at delta {}, is too large for that: the terms of the encoder "
+      "and of updates of one length grow as e to it, and have no room in that delta. It is never "
+      "lowered: take a new store with --life-epsilon {:.1f} to {:.1f}, or a smaller model, or a "
+      "smaller cohort",
+      life.epsilon, privacy::DeltaText(life.delta), LifeEpsilonFor(turns, life.delta, certificate),
+      LargestLifeEpsilonFor(turns, life.epsilon, life.delta, certificate));
+}
+
+// The command that gives the store a limit with room for these turns, or what to do instead.
 std::string HowToRaise(const std::string& store, const History& history,
                        const privacy::Turns& turns, const privacy::Plan& plan) {
   const double delta = history.life ? history.life->delta : plan.delta;
   const double epsilon = LifeEpsilonFor(turns, delta, plan.certificate);
   if (std::isinf(epsilon)) {
-    return "no epsilon covers that, since one of the jobs has no noise, or hardly any";
+    return "no epsilon covers that, since one of the jobs has no noise, or hardly any, or its model "
+           "and its cohorts are too large";
+  }
+  if (history.life && epsilon <= history.life->epsilon) {
+    return DescribeTooLarge(history, turns, plan.certificate);
   }
   const bool is_default = history.life || delta == DefaultLifeDelta(history);
   return fmt::format("allow it with `sotto store raise-life-epsilon {} {:.1f}{}`", store, epsilon,
@@ -64,7 +80,7 @@ void RequireRoomForAll(const std::string& store, const History& history, const J
   throw std::invalid_argument(fmt::format(
       "--sampling {}: a device that is drawn in each of {} has epsilon {} over all jobs, and the "
       "store's life epsilon is {} at delta {}. Which devices have room must not decide about a "
-      "secret draw, so the job needs room for all: take --sampling passes or fewer rounds, or {}",
+      "secret draw, so the job needs room for all: take --sampling passes or fewer rounds; or: {}",
       privacy::Name(plan.sampling), Counted(plan.rounds, "round"),
       privacy::EpsilonText(
           privacy::GuaranteeOf(worst, history.life->delta, plan.certificate).epsilon, kDecimals),
@@ -90,13 +106,9 @@ void RequireRoomForAllTurns(const std::string& store, const History& history,
   const privacy::Plan& plan = config.plan;
   const privacy::Turns all = privacy::LimitOf(plan);
   if (privacy::HasRoom({}, all, *config.life_limit)) return;
-  const double enough = LifeEpsilonFor(all, history.life->delta, plan.certificate);
-  if (enough <= history.life->epsilon) {
-    throw std::invalid_argument(fmt::format(
-        "the store's life epsilon, {0} at delta {1}, is too large for this job: the terms of the "
-        "encoder and of updates of one length grow as e to it, and have no room in that delta. It "
-        "is never lowered: take a new store with a --life-epsilon near {2:.1f}, or a smaller model",
-        history.life->epsilon, privacy::DeltaText(history.life->delta), enough));
+  if (LifeEpsilonFor(all, history.life->delta, plan.certificate) <= history.life->epsilon) {
+    throw std::invalid_argument("a device has no room for its turns in this job, and " +
+                                DescribeTooLarge(history, all, plan.certificate));
   }
   throw std::invalid_argument(fmt::format(
       "the store's life epsilon, {} at delta {}, has no room for all turns of a device in this "

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "accounting/figures.h"
+#include "accounting/one_length.h"
 #include "sotto/certificate.h"
 #include "store/history.h"
 #include "store/recovery.h"
@@ -110,6 +111,49 @@ double LifeEpsilonFor(const privacy::Turns& turns, double delta,
   return std::numeric_limits<double>::infinity();
 }
 
+double LargestLifeEpsilonFor(const privacy::Turns& turns, double epsilon, double delta,
+                             const privacy::CertificateBounds& certificate) {
+  constexpr double kPlaces = 10;
+  const auto has_room = [&](double units) {
+    return privacy::HasRoom({}, turns, privacy::LifeLimit(units / kPlaces, delta, certificate));
+  };
+  double enough = LifeEpsilonFor(turns, delta, certificate) * kPlaces;
+  double many = std::floor(epsilon * kPlaces) + 1;
+  if (!(enough < many)) return 0;
+  while (many - enough > 1) {
+    const double middle = std::floor((enough + many) / 2);
+    (has_room(middle) ? enough : many) = middle;
+  }
+  return enough / kPlaces;
+}
+
+std::string WhyTooLarge(double epsilon, double delta) {
+  // A small net, and two jobs whose updates have one length.
+  privacy::Turns least;
+  least.coordinates = 1000;
+  least.too_long = 2 * privacy::ProbabilityOfTooLong(0, delta, privacy::kDeltaShare, 1);
+  if (privacy::HasRoom({}, least, privacy::LifeLimit(epsilon, delta, kOurs))) return "";
+  return fmt::format(
+      "a life epsilon of {} leaves no job room: the terms of the encoder and of updates of one "
+      "length grow as e to it, and delta {} has none for them; it is never lowered, so name at most "
+      "{:.1f}",
+      epsilon, privacy::DeltaText(delta), LargestLifeEpsilonFor(least, epsilon, delta, kOurs));
+}
+
+std::string DescribeRoomOf(double epsilon, double delta) {
+  constexpr double kUsual = 7850.0 * 100 * 4;  // parameters, cohort, turns
+  constexpr double kJobs = 10;
+  const double room = privacy::LifeLimit(epsilon, delta, kOurs).coordinates;
+  if (room >= kUsual * kJobs) return "";
+  privacy::Turns usual;
+  usual.coordinates = kUsual * kJobs;
+  return fmt::format(
+      "a life epsilon of {} leaves the encoder's terms room for {:.2g} coordinates of a device in "
+      "all jobs, parameters x cohort x turns; a job of 7850 x 100 x 4 takes {:.2g}. It is never "
+      "lowered, and a smaller one leaves more: {:.1f} has room for ten such jobs",
+      epsilon, room, kUsual, LargestLifeEpsilonFor(usual, epsilon, delta, kOurs));
+}
+
 // `epsilon`, or a smaller one with room for what was spent and for the last job, if `epsilon` is so
 // large that it has none.
 double LargestFor(const History& history, double epsilon, double delta) {
@@ -122,7 +166,7 @@ double LargestFor(const History& history, double epsilon, double delta) {
   }
   if (privacy::HasRoom({}, needed, privacy::LifeLimit(epsilon, delta, last.certificate)))
     return epsilon;
-  return std::min(epsilon, LifeEpsilonFor(needed, delta, last.certificate));
+  return LargestLifeEpsilonFor(needed, epsilon, delta, last.certificate);
 }
 
 double DefaultLifeDelta(const History& history) {
@@ -133,11 +177,12 @@ double DefaultLifeDelta(const History& history) {
 
 std::string WhyNotLifeEpsilon(const History& history, double epsilon, double delta,
                               bool is_served) {
+  if (const std::string why = WhyTooLarge(epsilon, delta); !why.empty()) return why;
   const double largest = LargestFor(history, epsilon, delta);
-  if (largest < epsilon) {
+  if (largest > 0 && largest < epsilon) {
     return fmt::format(
         "a life epsilon of {} is too large for its last job: the terms of the encoder and of "
-        "updates of one length grow as e to it, and have no room in delta {}; name one near {:.1f}",
+        "updates of one length grow as e to it, and have no room in delta {}; name at most {:.1f}",
         epsilon, privacy::DeltaText(delta), largest);
   }
   if (history.life) return "";  // every device keeps the one before

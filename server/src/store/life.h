@@ -52,6 +52,18 @@ std::optional<privacy::Turns> LifeLimitOf(const History& history,
 double LifeEpsilonFor(const privacy::Turns& turns, double delta,
                       const privacy::CertificateBounds& certificate);
 
+// The largest life epsilon up to `epsilon` with room for these turns, rounded down to one decimal
+// place; 0: there is none. A larger one can have less room: the encoder's terms grow as e to it.
+double LargestLifeEpsilonFor(const privacy::Turns& turns, double epsilon, double delta,
+                             const privacy::CertificateBounds& certificate);
+
+// Why a life epsilon is of no use in any store; empty: it may be.
+std::string WhyTooLarge(double epsilon, double delta);
+
+// How much a life epsilon leaves to the encoder's terms, for people; empty: enough for nets of usual
+// size.
+std::string DescribeRoomOf(double epsilon, double delta);
+
 // The delta of a life epsilon that names none: DefaultDelta() of the devices that the store has.
 double DefaultLifeDelta(const History& history);
 

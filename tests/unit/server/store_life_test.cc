@@ -14,6 +14,7 @@
 #include "plans/statement.h"
 #include "plans/turns.h"
 #include "sotto/certificate.h"
+#include "store/recovery.h"
 #include "unit/server/server_start.h"
 
 namespace sotto::server {
@@ -46,6 +47,11 @@ class StoreLifeTest : public SqliteStoreTest {
     SqliteStore store(path_, StoreMode::kExisting);
     ASSERT_EQ(WhyNotLifeEpsilon(store.ReadHistory(), epsilon, kDelta, false), "");
     store.RaiseLifeEpsilon(epsilon, kDelta);
+  }
+
+  // The small job's noise is certified to be exact: it may have what leaves the encoder no room.
+  void RaiseForExactNoise(double epsilon) const {
+    SqliteStore(path_).RaiseLifeEpsilon(epsilon, kDelta);
   }
 
   // Runs a job to its end; of passes with rounds in which nobody reports.
@@ -107,9 +113,9 @@ TEST(StoreLife, TwoJobsOfEpsilonSixNeedALifeEpsilonOfNinePointThree) {
 
 TEST_F(StoreLifeTest, ALifeEpsilonIsARecordThatOnlyGrows) {
   Raise(20);
-  Raise(30);
+  Raise(29);
   SqliteStore store(path_, StoreMode::kExisting);
-  EXPECT_THROW(store.RaiseLifeEpsilon(30, kDelta), std::invalid_argument);
+  EXPECT_THROW(store.RaiseLifeEpsilon(29, kDelta), std::invalid_argument);
   EXPECT_THROW(store.RaiseLifeEpsilon(10, kDelta), std::invalid_argument);
   store.RaiseLifeEpsilon(31, 0.4);
   const std::optional<LifeEpsilon> life = store.ReadHistory().life;
@@ -148,7 +154,7 @@ TEST_F(StoreLifeTest, WithoutALifeEpsilonASecondJobIsRefusedWithBothFigures) {
       << refusal;
   EXPECT_EQ(Records(), records) << "nothing is written";
   EXPECT_EQ(Refusal(config, false), "it begins") << "a resumed job is no second one";
-  Raise(life);
+  RaiseForExactNoise(life);
   EXPECT_EQ(Refusal(config), "it begins");
 }
 
@@ -160,15 +166,52 @@ JobConfig EncodedJob() {
 }
 
 TEST_F(StoreLifeTest, ALifeEpsilonWithoutRoomForTheEncodersTermsIsNamedAsTooLarge) {
-  Raise(100);
+  SqliteStore(path_).RaiseLifeEpsilon(100, kDelta);  // of a store that has it already
   const std::string refusal = Refusal(EncodedJob(), false);
-  EXPECT_TRUE(SaysWords(refusal, "100 at delta 0.001, is too large for this job")) << refusal;
+  EXPECT_TRUE(SaysWords(refusal, "100 at delta 0.001, is too large for that")) << refusal;
+  EXPECT_TRUE(SaysWords(refusal, "take a new store with --life-epsilon")) << refusal;
+  JobConfig uniform = SmallConfig();
+  uniform.plan.certificate = kCertificate;
+  const std::string secret = Refusal(uniform, false);
+  EXPECT_TRUE(SaysWords(secret, "100 at delta 0.001, is too large for that")) << secret;
+  EXPECT_FALSE(SaysWords(secret, "raise-life-epsilon")) << "it would be no raise: " << secret;
+}
+
+TEST_F(StoreLifeTest, ALifeEpsilonThatLeavesNoJobRoomIsRefusedAtOnce) {
+  EXPECT_EQ(WhyTooLarge(29, kDelta), "");
+  EXPECT_EQ(WhyTooLarge(28, 1e-5), "");
+  for (const double epsilon : {30.0, 60.0, 1e5}) {
+    const std::string why = WhyTooLarge(epsilon, kDelta);
+    EXPECT_TRUE(SaysWords(why, "name at most 29.3")) << why;
+    EXPECT_EQ(WhyNotLifeEpsilon(ReadHistory(), epsilon, kDelta, false), why);
+  }
+  EXPECT_EQ(DescribeRoomOf(6.1, 1e-5), "");
+  const std::string room = DescribeRoomOf(24, 1e-5);
+  EXPECT_TRUE(SaysWords(room, "room for 3e+05 coordinates")) << room;
+  EXPECT_TRUE(SaysWords(room, "19.3 has room for ten such jobs")) << room;
+}
+
+TEST_F(StoreLifeTest, TheLargestLifeEpsilonWithRoomHasRoomAndTheNextHasNone) {
+  const privacy::Turns turns = privacy::LimitOf(EncodedJob().plan);
+  const double largest = LargestLifeEpsilonFor(turns, 100, kDelta, kCertificate);
+  const auto has_room = [&](double epsilon) {
+    return privacy::HasRoom({}, turns, privacy::LifeLimit(epsilon, kDelta, kCertificate));
+  };
+  EXPECT_TRUE(has_room(largest)) << largest;
+  EXPECT_FALSE(has_room(largest + 0.1)) << largest;
+  EXPECT_EQ(LargestLifeEpsilonFor(turns, 0.1, kDelta, kCertificate), 0) << "none is so small";
 }
 
 TEST_F(StoreLifeTest, NoRaiseLeavesWhatWasSpentWithoutRoom) {
   RunJob(EncodedJob(), false);
-  const std::string why = WhyNotLifeEpsilon(ReadHistory(), 100, kDelta, false);
-  EXPECT_TRUE(SaysWords(why, "100 is too large for its last job")) << why;
+  const History history = ReadHistory();
+  const double largest =
+      LargestLifeEpsilonFor(MostBounded(history), 29, kDelta, kCertificate);
+  ASSERT_LT(largest, 29);
+  const std::string why = WhyNotLifeEpsilon(history, 29, kDelta, false);
+  EXPECT_TRUE(SaysWords(why, "29 is too large for its last job")) << why;
+  EXPECT_TRUE(SaysWords(why, fmt::format("name at most {:.1f}", largest))) << why;
+  EXPECT_EQ(WhyNotLifeEpsilon(history, largest, kDelta, false), "");
 }
 
 TEST_F(StoreLifeTest, ASecondJobOfAnySamplingIsChargedForTheDraws) {
@@ -182,11 +225,11 @@ TEST_F(StoreLifeTest, AJobWithoutNoiseLeavesNoRoomForAnyOther) {
   config.codec = FindCodec("none");
   RunJob(config, false);
   EXPECT_TRUE(SaysWords(Refusal(SmallPassesConfig()), "no epsilon covers that"));
-  EXPECT_TRUE(SaysWords(WhyNotLifeEpsilon(ReadHistory(), 1e5, kDelta, false), "without noise"));
+  EXPECT_TRUE(SaysWords(WhyNotLifeEpsilon(ReadHistory(), 25, kDelta, false), "without noise"));
 }
 
 TEST_F(StoreLifeTest, WithALifeEpsilonNoJobWithoutNoiseBegins) {
-  Raise(50);
+  Raise(20);
   JobConfig config = SmallPassesConfig();
   config.codec = FindCodec("none");
   EXPECT_TRUE(SaysWords(Refusal(config), "without noise"));
@@ -194,7 +237,7 @@ TEST_F(StoreLifeTest, WithALifeEpsilonNoJobWithoutNoiseBegins) {
 
 // A device that has room for a turn may be asked for it; the others end nobody's job.
 TEST_F(StoreLifeTest, ADeviceWithoutRoomIsNotAsked) {
-  Raise(EpsilonOfTurns(3));
+  RaiseForExactNoise(EpsilonOfTurns(3));
   RunJob(SmallPassesConfig(2, 6), false);
   RunJob(SmallPassesConfig(2, 6));
   for (const auto& [device, count] : TurnsIn(*std::make_unique<SqliteStore>(path_))) {
@@ -218,7 +261,7 @@ TEST_F(StoreLifeTest, ADeviceWithoutRoomIsNotAsked) {
 }
 
 TEST_F(StoreLifeTest, TheClaimOfALaterJobIsTheSumAndAtMostTheLimit) {
-  Raise(EpsilonOfTurns(5));
+  RaiseForExactNoise(EpsilonOfTurns(5));
   for (int job = 0; job < 3; ++job) {
     ServerStart server(path_, SmallPassesConfig(2, 6), job > 0);
     ASSERT_TRUE(server.Open());
@@ -234,13 +277,13 @@ TEST_F(StoreLifeTest, TheClaimOfALaterJobIsTheSumAndAtMostTheLimit) {
 // Who has room must not decide about a secret draw: the job needs room for a device in each round.
 TEST_F(StoreLifeTest, AJobOfSecretDrawsNeedsRoomForTheWorstCase) {
   const JobConfig uniform = SmallConfig();  // three rounds
-  Raise(EpsilonOfTurns(5));
+  RaiseForExactNoise(EpsilonOfTurns(5));
   EXPECT_EQ(Refusal(uniform), "it begins");
   RunJob(uniform, false);
   const std::string refusal = Refusal(uniform);
   EXPECT_TRUE(SaysWords(refusal, "drawn in each of 3 rounds")) << refusal;
   EXPECT_TRUE(SaysWords(refusal, fmt::format("{:.1f}", EpsilonOfTurns(6)))) << refusal;
-  Raise(EpsilonOfTurns(6));
+  RaiseForExactNoise(EpsilonOfTurns(6));
   EXPECT_EQ(Refusal(uniform), "it begins");
   RunJob(SmallPassesConfig(2, 6), true);  // is charged for real draws, at most three
   EXPECT_GE(ReadHistory().jobs.back().released, 6);
@@ -409,7 +452,7 @@ class RandomLife {
 
 TEST_F(StoreLifeTest, NoRandomHistoryTakesADeviceBeyondItsLimits) {
   const double epsilon = EpsilonOfTurns(4);
-  Raise(epsilon);
+  RaiseForExactNoise(epsilon);
   const std::string first = path_ + ".first";
   std::filesystem::copy_file(path_, first);
   int64_t turns = 0;
