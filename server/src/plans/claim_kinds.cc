@@ -125,6 +125,7 @@ void AddFiguresOfReleases(const Disclosure& disclosure, Composition (*seen)(Comp
     const int64_t most = job.plan.ChargedRounds(job.rounds);
     claim->participations += std::min(most, job.turns.value_or(most));
   }
+  claim->participations = std::min(claim->participations, kUnknownTurns);
   for (GaussianRounds& group : composition.rounds) group.noise_multiplier *= 2;
   claim->zero_out_epsilon =
       composition.rounds.empty()

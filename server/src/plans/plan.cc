@@ -131,6 +131,12 @@ double Plan::AccountedNoiseMultiplier(int64_t round) const {
          schedule.TermsOf(round).noise_per_clip();
 }
 
+int64_t CountRounds(const std::vector<SpentRounds>& jobs) {
+  int64_t rounds = 0;
+  for (const SpentRounds& job : jobs) rounds = std::min(rounds + job.rounds, kUnknownTurns);
+  return rounds;
+}
+
 double SigmaForNoiseMultiplier(const Plan& plan, double noise_multiplier) {
   Plan noiseless = plan;
   noiseless.noise_sigma = 0.0;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "accounting/accountant.h"
 #include "accounting/guarantee.h"
@@ -123,6 +124,13 @@ struct SpentRounds {
   // adjacency use it (turns.h, lemma 9).
   std::optional<int64_t> turns = std::nullopt;
 };
+
+// So many rounds or turns stand for a number that nobody knows: of jobs that a store has lost. Only
+// a life limit bounds their figure. Sums of them are this number, too.
+constexpr int64_t kUnknownTurns = 1'000'000'000;
+
+// The rounds of these jobs.
+int64_t CountRounds(const std::vector<SpentRounds>& jobs);
 
 // The noise_sigma that gives the released sum of round 0 this noise multiplier. It counts all the
 // noise, the colluders' included; > 0, finite. The plan's own noise_sigma is ignored. Throws

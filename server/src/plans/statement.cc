@@ -12,12 +12,6 @@
 namespace sotto::privacy {
 namespace {
 
-int64_t CountRounds(const std::vector<SpentRounds>& jobs) {
-  int64_t rounds = 0;
-  for (const SpentRounds& job : jobs) rounds += job.rounds;
-  return rounds;
-}
-
 Disclosure DisclosureOf(const Plan& plan, int64_t rounds_released,
                         const std::vector<SpentRounds>& before) {
   plan.Validate();
@@ -29,6 +23,52 @@ Disclosure DisclosureOf(const Plan& plan, int64_t rounds_released,
   }
   return {plan, before, ComposeReleases(plan, rounds_released, before), rounds_released,
           rounds_released};
+}
+
+// Who sees less than the view of another claim.
+bool SeesLess(const Claim& claim, const Claim& other) {
+  const auto is = [](const Claim& c, Adversary adversary, View view) {
+    return c.adversary == adversary && c.view == view;
+  };
+  const bool is_public = is(claim, Adversary::kPublic, View::kReleases);
+  const bool is_watcher = is(claim, Adversary::kWatcher, View::kReleasesAndParticipants);
+  const bool is_network = is(claim, Adversary::kNetwork, View::kReleasesAndParticipants);
+  if (is(other, Adversary::kServer, View::kEveryUpdate)) {
+    return is_public || is_watcher || is_network;
+  }
+  return is(other, Adversary::kNetwork, View::kReleasesAndParticipants) &&
+         (is_public || is_watcher);
+}
+
+// Lemma. Let (epsilon, delta) hold against somebody under some assumptions. It then holds under the
+// same ones, with the same adjacency, against whoever sees a function of what that one sees, and of
+// randomness that depends on no data. Proof: post-processing. The released models are such a
+// function of models and participants, and both are one of the updates of every attempt: the noise
+// that the server adds depends on no data. Assumptions about lengths and times are not taken over:
+// they say that lengths and times add nothing to a view, and a claim has its own of them.
+// Remark. The figure against somebody who sees more is smaller where releases cost the encoder's
+// terms and updates do not, or where rounds that were really drawn are counted.
+void CoverByStronger(Statement* statement) {
+  std::vector<Claim>& claims = statement->claims;
+  for (size_t i = 0; i < claims.size(); ++i) {
+    claims[i].epsilon = statement->terms[i].epsilon;
+    claims[i].accountant = statement->terms[i].gaussian.winner;
+  }
+  for (Claim& claim : claims) {
+    for (size_t i = 0; i < claims.size(); ++i) {
+      const Claim& other = claims[i];
+      const double epsilon = statement->terms[i].epsilon;
+      if (!SeesLess(claim, other) || other.adjacency != claim.adjacency) continue;
+      if (!(epsilon < claim.epsilon)) continue;
+      claim.epsilon = epsilon;
+      claim.accountant = statement->terms[i].gaussian.winner;
+      for (const Assumption assumption : other.assumptions) {
+        const bool is_of_view = assumption == Assumption::kLengthsAndTimesTellNothing ||
+                                assumption == Assumption::kTimesTellNothing;
+        if (!is_of_view) Assume(assumption, &claim);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -68,6 +108,7 @@ Statement Account(const Plan& plan, int64_t rounds_released,
     statement.terms.push_back(kind.guarantee(disclosure));
     statement.claims.push_back(MakeClaim(kind, disclosure, statement.terms.back()));
   }
+  CoverByStronger(&statement);
   return statement;
 }
 
@@ -105,6 +146,7 @@ void RestateUpdates(const Plan& plan, int64_t updates, const std::vector<SpentRo
     statement->terms[i] = kind->guarantee(disclosure);
     claim = MakeClaim(*kind, disclosure, statement->terms[i]);
   }
+  CoverByStronger(statement);
 }
 
 void AddPairs(const Plan& plan, int64_t rounds, int64_t updates,

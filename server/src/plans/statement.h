@@ -16,7 +16,9 @@ namespace sotto::privacy {
 // The result of Account(). A default-constructed statement has no claims and promises nothing.
 struct Statement {
   std::vector<Claim> claims;  // the kinds of claim_kinds.h that the trust mode has, in that order
-  std::vector<Guarantee> terms;  // terms[i]: the terms of claims[i].epsilon
+  // terms[i]: the guarantee of claims[i] by itself. The claim's epsilon is smaller where one against
+  // somebody who sees more is: CoverByStronger() in statement.cc.
+  std::vector<Guarantee> terms;
   Sampling sampling = Sampling::kUniform;
   int64_t rounds = 0;          // released
   int64_t earlier_rounds = 0;  // of earlier jobs, composed with these rounds
@@ -37,6 +39,9 @@ struct Statement {
 
   // The headline's epsilon, and the part of it that may be numeric error of its accountant.
   double epsilon() const { return Headline().epsilon; }
+  // The same by the releases alone: an attempt that releases nothing does not raise it, as it may
+  // raise a figure against the server. Budgets are on it. Without claims +infinity.
+  double epsilon_of_releases() const { return terms.empty() ? epsilon() : terms.front().epsilon; }
   double numeric_error() const;
 };
 
@@ -51,7 +56,8 @@ struct Statement {
 Statement Account(const Plan& plan, int64_t rounds_released,
                   const std::vector<SpentRounds>& before = {});
 
-// Account(...).epsilon() alone, for the trials of a search: the other claims take time, too.
+// Account(...).epsilon_of_releases() alone, for the trials of a search: the other claims take time,
+// too.
 double HeadlineEpsilon(const Plan& plan, int64_t rounds_released,
                        const std::vector<SpentRounds>& before = {});
 

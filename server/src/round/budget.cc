@@ -16,12 +16,6 @@ void AssumeIdealNoise(privacy::Statement* spent) {
   }
 }
 
-int64_t CountRounds(const std::vector<privacy::SpentRounds>& before) {
-  int64_t rounds = 0;
-  for (const privacy::SpentRounds& job : before) rounds += job.rounds;
-  return rounds;
-}
-
 }  // namespace
 
 struct Budget::Disclosed {
@@ -61,7 +55,7 @@ const privacy::Statement& Budget::Accounted(uint32_t rounds) {
     const Disclosed now = DisclosedAfter(rounds, rounds);
     accounted_ = privacy::Account(now.phase.plan, now.phase.rounds, now.before);
     accounted_->rounds = rounds;
-    accounted_->earlier_rounds = CountRounds(before_);
+    accounted_->earlier_rounds = privacy::CountRounds(before_);
     if (!config_.codec->certified) AssumeIdealNoise(&*accounted_);
   }
   return *accounted_;
@@ -79,7 +73,7 @@ double Budget::PlannedEpsilon() {
   if (!planned_epsilon_) {
     const auto rounds = static_cast<uint32_t>(config_.plan.rounds);
     const Disclosed then = DisclosedAfter(rounds, rounds);
-    planned_epsilon_ = privacy::Account(then.phase.plan, then.phase.rounds, then.before).epsilon();
+    planned_epsilon_ = privacy::HeadlineEpsilon(then.phase.plan, then.phase.rounds, then.before);
   }
   return *planned_epsilon_;
 }
@@ -101,19 +95,22 @@ std::string Budget::RefusalOfTurns() {
 std::string Budget::Refusal(uint32_t rounds) {
   if (!config_.codec->accounted) return "";
   if (config_.plan.sampling == privacy::Sampling::kPasses) return RefusalOfTurns();
-  const double next = Accounted(rounds + 1).epsilon();
+  const double next = Accounted(rounds + 1).epsilon_of_releases();
   if (next <= config_.epsilon_budget) return "";
   const privacy::Statement& spent = Accounted(rounds);
   std::string earlier;
   if (spent.earlier_rounds > 0) {
-    earlier = fmt::format(" and {} of earlier jobs on these devices", spent.earlier_rounds);
+    earlier = spent.earlier_rounds < privacy::kUnknownTurns
+                  ? fmt::format(" and {} of earlier jobs on these devices", spent.earlier_rounds)
+                  : " and earlier jobs on these devices, whose rounds nobody knows";
   }
   const bool is_changed = !DisclosedAfter(rounds + 1, rounds + 1).before.empty();
   return fmt::format(
       "the privacy budget cannot pay for another round: epsilon {} at delta {} is spent by {} of "
       "{} rounds{}, the next one would make it {}{}, and the budget is {}; to go on, {}, or begin a "
       "job with a larger budget, or with more noise, or with new devices",
-      privacy::EpsilonText(spent.epsilon()), privacy::DeltaText(spent.Headline().delta), rounds,
+      privacy::EpsilonText(spent.epsilon_of_releases()),
+      privacy::DeltaText(spent.Headline().delta), rounds,
       config_.plan.rounds, earlier, privacy::EpsilonText(next),
       is_changed ? " (by the filter: the fleet or the plan has changed, or there was a job before)"
                  : "",

@@ -161,7 +161,10 @@ const RoundFigure kFigures[] = {
     Public(kRelease, "charged_rounds", "rounds", "rounds of the job so far that are charged")
         .Kept(OfRelease<&LedgerEntry::charged_rounds>),
     Public(kRelease, "earlier_rounds", "rounds", "charged rounds of the jobs before it")
-        .Kept(OfRelease<&LedgerEntry::earlier_rounds>),
+        .Kept([](const RoundFacts& facts) {
+          const int64_t rounds = facts.release->earlier_rounds;
+          return rounds < privacy::kUnknownTurns ? ValueOf(rounds) : FigureValue();
+        }),
     Public(kRelease, "accountant", "", "of the first claim").Kept(AccountantOf),
     Public(kMetrics, "planned_epsilon", "",
            "of the first claim once all rounds are released, if the fleet stays")

@@ -39,7 +39,9 @@ void LogEarlierJobs(const JobConfig& config, const ServeLog& log) {
   log.Write(fmt::format(
       "earlier jobs on these devices: {}, epsilon {} at this job's delta {}, {} adjacency; this "
       "job starts from there",
-      Counted(spent.earlier_rounds, "round"), DescribeClaims(spent.claims),
+      spent.earlier_rounds < privacy::kUnknownTurns ? Counted(spent.earlier_rounds, "round")
+                                                    : "rounds that a lost part does not name",
+      DescribeClaims(spent.claims),
       privacy::DeltaText(spent.Headline().delta), privacy::Name(spent.Headline().adjacency)));
 }
 

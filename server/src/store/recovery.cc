@@ -20,7 +20,7 @@ namespace {
 
 constexpr privacy::CertificateBounds kThisEncoder = {kDitherEta, kDitherTau, kDitherRange};
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
-constexpr double kMostTurns = 1e9;
+constexpr auto kMostTurns = static_cast<double>(privacy::kUnknownTurns);
 
 // As many turns like this one as cost no less than what was charged.
 int64_t TurnsFor(const privacy::Turns& charged, const privacy::Turns& turn) {
@@ -127,7 +127,7 @@ std::optional<privacy::SpentRounds> LostBeside(const History& history, const Job
   most -= is_passes ? lost.plan.participations : 0;
   if (!is_own && IsWhereItWasLost(history, job) && HasOneOf(UnshownDevices(history), devices)) {
     // Of lost jobs of which nothing is known: the store's life limit alone bounds this.
-    most = static_cast<int64_t>(kMostTurns);
+    most = privacy::kUnknownTurns;
     lost.plan.too_long = lost.plan.private_noise_multiplier = 0;
   }
   if (most <= 0) return std::nullopt;

@@ -38,7 +38,8 @@ Json ToJson(const privacy::Claim& claim) {
     json["pairs"].push_back({{"delta", pair.delta}, {"epsilon", FigureToJson(pair.epsilon)}});
   }
   if (claim.attacker_right) json["attacker_right"] = *claim.attacker_right;
-  if (claim.participations > 0) json["participations"] = claim.participations;
+  if (claim.participations > 0 && claim.participations < privacy::kUnknownTurns)
+    json["participations"] = claim.participations;
   if (claim.zero_out_epsilon) json["epsilon_zero_out"] = FigureToJson(*claim.zero_out_epsilon);
   return json;
 }
@@ -84,7 +85,16 @@ void AddNullEpsilons(Json& json) {
 
 std::string DescribeStrength(const privacy::Claim& claim, int decimals) {
   std::vector<std::string> parts;
-  if (claim.participations > 0) {
+  if (std::isinf(claim.epsilon) && claim.attacker_right.value_or(1) < 1) {
+    parts.emplace_back(
+        "no epsilon is proved at this delta: with so little noise the encoder's terms need more than "
+        "that delta; the attacker's figure needs none");
+  }
+  if (claim.participations >= privacy::kUnknownTurns) {
+    parts.emplace_back(
+        "in how many rounds a device took part nobody knows, since the store was recovered from an "
+        "older copy: its life epsilon bounds what they cost");
+  } else if (claim.participations > 0) {
     parts.push_back(fmt::format("each device takes part in at most {} {}", claim.participations,
                                 claim.participations == 1 ? "round" : "rounds"));
   }
@@ -94,7 +104,7 @@ std::string DescribeStrength(const privacy::Claim& claim, int decimals) {
     parts.push_back(fmt::format("the best attacker is right at most {} of the time{}",
                                 RightText(*claim.attacker_right), mu));
   }
-  if (claim.zero_out_epsilon) {
+  if (claim.zero_out_epsilon && std::isfinite(*claim.zero_out_epsilon)) {
     parts.push_back(fmt::format(
         "{} against the same fleet in which this device had added nothing wherever it was asked",
         privacy::EpsilonText(*claim.zero_out_epsilon, decimals)));
@@ -111,7 +121,8 @@ std::string DescribeOwners(const privacy::Plan& plan,
   };
   if (std::isinf(epsilon_of(1, false))) return "";
   const auto text_of = [&](int64_t devices, bool may_share) {
-    return privacy::EpsilonText(epsilon_of(devices, may_share), decimals);
+    const double epsilon = epsilon_of(devices, may_share);
+    return std::isinf(epsilon) ? "none that is proved" : privacy::EpsilonText(epsilon, decimals);
   };
   const int64_t most = owners.most_devices;
   if (most == 0) {

@@ -1,6 +1,7 @@
 // Claims: their names, and the claims of a statement.
 #include "plans/claim.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
@@ -101,6 +102,57 @@ TEST(ClaimTest, ATrustedServerHasNoClaimAgainstIt) {
   }
   EXPECT_EQ(Account(plan, 0).claims.size(), 3U);
   EXPECT_EQ(Account(plan, 0).claims[0].epsilon, 0.0);
+}
+
+// Little noise in the sum, much on each device: the server sees more, and its figure is smaller.
+Plan PrivateNoisePlan(Sampling sampling) {
+  Plan plan = FleetPlan(sampling, 80);
+  plan.delta = 1e-5;
+  plan.rounds = 4;
+  plan.noise_sigma = SigmaForNoiseMultiplier(plan, 0.3);
+  plan.private_noise_multiplier = 4;
+  return plan;
+}
+
+TEST(ClaimTest, NobodyHasALargerFigureThanWhoSeesMoreUnderTheSameAdjacency) {
+  const Plan plan = PrivateNoisePlan(Sampling::kUniform);
+  const Statement statement = Account(plan, plan.rounds);
+  const double server = statement.EpsilonOf(Adversary::kServer, View::kEveryUpdate);
+  EXPECT_GT(statement.epsilon_of_releases(), 2 * server);
+  EXPECT_EQ(HeadlineEpsilon(plan, plan.rounds), statement.epsilon_of_releases());
+  for (const Claim& claim : statement.claims) {
+    if (claim.adversary == Adversary::kServer) continue;
+    EXPECT_EQ(claim.epsilon, server) << Name(claim.adversary);
+    const auto rests_on = [&](Assumption assumption) {
+      return std::count(claim.assumptions.begin(), claim.assumptions.end(), assumption) == 1;
+    };
+    EXPECT_TRUE(rests_on(Assumption::kPrivateNoiseIsSecret)) << Name(claim.adversary);
+    EXPECT_TRUE(rests_on(Assumption::kServerFollowsProtocol)) << Name(claim.adversary);
+    EXPECT_EQ(rests_on(Assumption::kTimesTellNothing), false) << "a public view has no times";
+  }
+}
+
+TEST(ClaimTest, AnAttemptThatReleasesNothingLiftsAFigureThatRestsOnTheServersUpToItsOwn) {
+  const Plan plan = PrivateNoisePlan(Sampling::kUniform);
+  Statement statement = Account(plan, plan.rounds);
+  const double own = statement.epsilon_of_releases();
+  double last = statement.epsilon();
+  for (const int64_t attempts : {5, 20, 5000}) {
+    RestateUpdates(plan, attempts, {}, &statement);
+    EXPECT_GT(statement.epsilon(), last) << attempts;
+    EXPECT_LE(statement.epsilon(), own);
+    last = statement.epsilon();
+  }
+  EXPECT_EQ(last, own);
+  EXPECT_EQ(statement.epsilon_of_releases(), own);
+}
+
+// Add/remove is another adjacency than the server's replace-one.
+TEST(ClaimTest, FiguresOfOtherAdjacenciesCoverNothing) {
+  const Plan plan = PrivateNoisePlan(Sampling::kPoisson);
+  const Statement statement = Account(plan, plan.rounds);
+  EXPECT_EQ(statement.epsilon(), statement.epsilon_of_releases());
+  EXPECT_GT(statement.epsilon(), statement.EpsilonOf(Adversary::kServer, View::kEveryUpdate));
 }
 
 }  // namespace

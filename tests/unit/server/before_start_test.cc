@@ -5,9 +5,12 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "plans/turns.h"
 #include "sotto/certificate.h"
 #include "unit/server/small_job.h"
+#include "views/claims_output.h"
 
 namespace sotto::server {
 namespace {
@@ -110,6 +113,29 @@ TEST(BeforeStart, WithoutAnAccountNothingIsSaid) {
   JobConfig config = SmallConfig();
   config.codec = FindCodec("none");
   EXPECT_TRUE(DescribeBeforeStart(config, privacy::Account(config.plan, 3)).empty());
+}
+
+TEST(BeforeStart, AnInfiniteEpsilonBesideAFiniteFigureHasItsReason) {
+  JobConfig config = DefaultLike();
+  config.plan.cohort = config.plan.planned_reports = 4;
+  config.plan.noise_sigma = 2 * config.plan.clip_l2 * 0.2 / 2;
+  config.plan = RoundToDevice(config.plan);
+  const std::string text = TextOf(config);
+  ExpectWords(text, {"epsilon infinite at delta 1e-05", "no epsilon is proved at this delta",
+                     "the best attacker is right at most"});
+  EXPECT_EQ(text.find("infinite against the same fleet"), std::string::npos) << text;
+}
+
+TEST(BeforeStart, ANumberOfTurnsThatNobodyKnowsIsSaidInWords) {
+  privacy::Claim claim;
+  claim.participations = privacy::kUnknownTurns;
+  const std::string text = DescribeStrength(claim, 3);
+  ExpectWords(text, {"nobody knows", "recovered from an older copy"});
+  EXPECT_EQ(text.find_first_of("0123456789"), std::string::npos) << text;
+  EXPECT_FALSE(ClaimsToJson({claim})[0].contains("participations"));
+  privacy::SpentRounds lost;
+  lost.rounds = privacy::kUnknownTurns;
+  EXPECT_EQ(privacy::CountRounds({lost, lost}), privacy::kUnknownTurns);
 }
 
 }  // namespace
