@@ -69,7 +69,8 @@ std::vector<SettledEntry> SqliteJobs::SettledIn(int64_t job) {
     settled.push_back({row.Integer(0),
                        row.Integer(1),
                        {receipt.begin(), receipt.end()},
-                       {row.Integer(3), row.RealOrInfinity(4), row.Real(5), row.Real(6)}});
+                       {row.Integer(3), row.RealOrInfinity(4), row.Real(5), row.Real(6)},
+                       job});
   }
   return settled;
 }
@@ -199,11 +200,11 @@ void SqliteJobs::Seal(int64_t job, const SealRecord& record) {
   Chain(database_).Append({"seal", {job, record.round, record.attempt}});
 }
 
-void SqliteJobs::AddSettled(int64_t job, const SettledEntry& entry) {
+void SqliteJobs::AddSettled(const SettledEntry& entry) {
   Insert(database_, "settled",
          {{"recovery", entry.recovery},
           {"device", entry.device},
-          {"job", job},
+          {"job", entry.job},
           {"receipt", ByteSpan(entry.receipt.data(), entry.receipt.size())},
           {"turns", entry.charged.count},
           {"mu_squared", entry.charged.mu_squared},

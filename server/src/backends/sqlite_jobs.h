@@ -55,8 +55,8 @@ class SqliteJobs {
   void AnswerAll(JobAct act, int64_t job, const std::string& reason);
   std::vector<JobRequestEntry> ReadRequests();
 
-  // Records that a device settled while the job was the last one.
-  void AddSettled(int64_t job, const SettledEntry& entry);
+  // Records that a device settled.
+  void AddSettled(const SettledEntry& entry);
 
  private:
   std::vector<int64_t> DevicesOf(int64_t job, int64_t most_start);

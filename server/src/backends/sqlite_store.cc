@@ -365,7 +365,7 @@ const SettledDevices* SqliteStore::Settle() {
   if (receipts_ == nullptr || receipts_->settled() == nullptr) return nullptr;
   receipts_->Settle([this](const std::vector<SettledEntry>& entries) {
     Commit commit(*this);
-    for (const SettledEntry& entry : entries) jobs_.AddSettled(job_, entry);
+    for (const SettledEntry& entry : entries) jobs_.AddSettled(entry);
     commit.Finish();
   });
   return receipts_->settled();

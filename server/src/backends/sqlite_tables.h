@@ -266,7 +266,7 @@ CREATE TABLE recoveries (  -- of an older copy as all there is
 CREATE TABLE settled (  -- devices that showed what the copy had lost
   recovery INTEGER NOT NULL REFERENCES recoveries (number),
   device INTEGER NOT NULL REFERENCES devices (position),
-  job INTEGER NOT NULL REFERENCES jobs (number),  -- that was the last one then
+  job INTEGER NOT NULL REFERENCES jobs (number),  -- of the receipt, or that was the last one then
   receipt BLOB NOT NULL,    -- which the device showed; empty: none, of a later device
   turns INTEGER NOT NULL,   -- that it was charged for, as if in this job
   mu_squared REAL,          -- of these; NULL: infinite

@@ -44,10 +44,12 @@ struct HaltRecord {
 };
 
 // Of a log that is an older copy and was recovered (receipts.h): which devices have settled, and
-// what devices were charged for when they did, in this job. By DeviceRegistry::NumberOf().
+// what devices were charged for when they did, in this job, and since its start in jobs before it.
+// By DeviceRegistry::NumberOf().
 struct SettledDevices {
   std::set<int64_t> devices;
   std::map<int64_t, privacy::Turns> charged;
+  std::map<int64_t, privacy::Turns> charged_before;
 };
 
 // The state of a job between two rounds, from its log. A new process resumes the job in this state.

@@ -32,9 +32,14 @@ bool TurnBook::HasRoom(int64_t device, const privacy::Turns& turn) const {
 }
 
 privacy::Turns TurnBook::UsedInLifeBy(int64_t device) const {
-  const auto before = before_.find(device);
-  const privacy::Turns used = UsedBy(device);
-  return before == before_.end() ? used : before->second + used;
+  privacy::Turns used = UsedBy(device);
+  const auto add = [&](const TurnsByDevice& turns) {
+    const auto found = turns.find(device);
+    if (found != turns.end()) used = used + found->second;
+  };
+  add(before_);
+  if (settled_ != nullptr) add(settled_->charged_before);
+  return used;
 }
 
 privacy::Turns TurnBook::UsedBy(int64_t device) const {

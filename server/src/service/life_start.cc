@@ -133,13 +133,9 @@ void RequireRoomForACohort(const std::string& store, const History& history,
       HowToRaise(store, history, most + privacy::LimitOf(plan), plan)));
 }
 
-// On a recovered copy only devices that have shown their receipts are asked. That decides
-// about who is drawn, and a secret draw must not depend on it, nor a list that looks at nobody's
-// presence (plans/turns.h, lemma 12).
 void RequireAskable(const std::string& store, const History& history, const privacy::Plan& plan) {
-  if (!history.recovery) return;
+  if (!history.recovery || MayRunOnRecovered(plan)) return;
   const bool is_passes = plan.sampling == privacy::Sampling::kPasses;
-  if (is_passes && plan.order != privacy::Order::kFixed) return;
   throw std::invalid_argument(fmt::format(
       "{}: {} was recovered from an older copy, and asks only devices that have shown what it has "
       "lost; {} must not depend on that. Begin another job, sotto job start, with --sampling "

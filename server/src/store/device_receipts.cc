@@ -10,8 +10,7 @@
 namespace sotto::server {
 namespace {
 
-privacy::Plan PlanOfLast(const History& history) {
-  const JobEntry& job = history.jobs.back();
+privacy::Plan PlanWithRounds(const History& history, const JobEntry& job) {
   privacy::Plan plan = PlanOf(history, job);
   plan.rounds = PlanNow(history.store, job).rounds;
   if (!(plan.delta > 0)) plan.delta = 0.5;  // a job without privacy has none
@@ -39,7 +38,8 @@ double Above(double in_receipt, double held, bool misses_turns) {
 
 DeviceReceipts::DeviceReceipts(const Key& key, const History& history)
     : receipts_(key),
-      plan_(PlanOfLast(history)),
+      plan_(PlanWithRounds(history, history.jobs.back())),
+      number_(history.jobs.back().number),
       recovery_(history.recovery),
       settled_(SettledIn(history, history.jobs.back())),
       charged_(TurnsBefore(history, nullptr)) {
@@ -47,6 +47,9 @@ DeviceReceipts::DeviceReceipts(const Key& key, const History& history)
   std::copy(std::begin(last.job_id), std::end(last.job_id), job_id_.begin());
   if (!recovery_) return;
   for (const JobEntry& job : history.jobs) {
+    std::array<uint8_t, kJobIdSize> id = {};
+    std::copy(std::begin(job.job_id), std::end(job.job_id), id.begin());
+    jobs_[id] = {job.number, PlanWithRounds(history, job)};
     for (const SettledEntry& entry : job.settled) {
       if (entry.recovery == recovery_->number) settled_with_[entry.device] = entry.receipt;
     }
@@ -93,8 +96,10 @@ void DeviceReceipts::Check(ByteSpan receipt, int64_t device) {
   if (seen.turns) {
     shown.receipt.assign(receipt.begin(), receipt.end());
     shown.turns = *seen.turns;
-    shown.is_of_this_job = seen.job_id == job_id_;
+    const auto job = jobs_.find(seen.job_id);
+    if (job != jobs_.end()) shown.job = &job->second;
   }
+  shown.is_later = is_later;
   shown_[device] = std::move(shown);
 }
 
@@ -103,23 +108,30 @@ bool DeviceReceipts::HasShown(int64_t device) const {
   return shown_.count(device) != 0;
 }
 
-// What a receipt of this job has above the store are turns of this job, unless another copy was
-// recovered between. If the receipt agrees they are charged without its rounding, which would take
-// a device's last turn.
-privacy::Turns DeviceReceipts::Missing(const privacy::Turns& held, const Shown& shown) const {
-  privacy::Turns missing;
+// What a receipt has above the store are turns of its job, unless another copy was recovered
+// between. If the receipt agrees they are charged without its rounding, which would take a device's
+// last turn.
+SettledEntry DeviceReceipts::EntryOf(int64_t device, const privacy::Turns& held,
+                                     const Shown& shown) const {
+  const bool is_earlier = shown.job != nullptr && !shown.is_later;
+  SettledEntry entry = {recovery_->number, device, shown.receipt, {},
+                        is_earlier ? shown.job->number : number_};
+  privacy::Turns& missing = entry.charged;
   missing.count = std::max<int64_t>(shown.turns.count - held.count, 0);
-  if (shown.is_of_this_job && plan_.schedule.IsConstant()) {
-    const privacy::Turns turn = privacy::TurnIn(plan_, 0);
+  if (shown.job != nullptr && shown.job->plan.schedule.IsConstant()) {
+    const privacy::Turns turn = privacy::TurnIn(shown.job->plan, 0);
     privacy::Turns turns;
     for (int64_t i = 0; i < missing.count; ++i) turns = turns + turn;
-    if (Agrees(shown.turns, held + turns)) return turns;
+    if (Agrees(shown.turns, held + turns)) {
+      missing = turns;
+      return entry;
+    }
   }
   const bool misses_turns = missing.count > 0;
   missing.mu_squared = Above(shown.turns.mu_squared, held.mu_squared, misses_turns);
   missing.coordinates = Above(shown.turns.coordinates, held.coordinates, misses_turns);
   missing.too_long = Above(shown.turns.too_long, held.too_long, misses_turns);
-  return missing;
+  return entry;
 }
 
 void DeviceReceipts::Settle(const Write& write) {
@@ -128,8 +140,8 @@ void DeviceReceipts::Settle(const Write& write) {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [device, shown] : shown_) {
       const auto held = charged_.find(device);
-      entries.push_back({recovery_->number, device, shown.receipt,
-                         Missing(held == charged_.end() ? privacy::Turns() : held->second, shown)});
+      entries.push_back(
+          EntryOf(device, held == charged_.end() ? privacy::Turns() : held->second, shown));
     }
   }
   if (entries.empty()) return;
@@ -140,7 +152,8 @@ void DeviceReceipts::Settle(const Write& write) {
     settled_with_[entry.device] = entry.receipt;
     shown_.erase(entry.device);
     settled_->devices.insert(entry.device);
-    settled_->charged[entry.device] = settled_->charged[entry.device] + entry.charged;
+    auto& charged = entry.job == number_ ? settled_->charged : settled_->charged_before;
+    charged[entry.device] = charged[entry.device] + entry.charged;
   }
 }
 

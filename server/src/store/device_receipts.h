@@ -5,9 +5,11 @@
 // From then on a job of passes asks a device only after it has settled on this recovery:
 //   - A device that was registered before it settles with its first Hello that brings a genuine
 //     receipt of format 2. It is charged for what the receipt has above the store, each number by
-//     itself, like turns of the job that then runs.
+//     itself, like turns of the job that the receipt names: that is the last one that asked the
+//     device. If the store does not know it, like turns of the job that then runs.
 //   - A device that was registered later settles with its first Hello. It has lost no turns, but is
-//     charged for a receipt that says so, of an entry that was lost with the original.
+//     charged for a receipt that says so, of an entry that was lost with the original, like turns
+//     of the job that then runs: no earlier figure counts it (recovery.h, LostBeside()).
 //   - Afterwards a receipt that the store does not know stops the server as on any store, unless it
 //     is the one with which the device settled.
 // Every settling is a record. Receipts carry the turns over all jobs, each with the colluders that
@@ -63,17 +65,26 @@ class DeviceReceipts {
   uint64_t ignored() const { return receipts_.ignored(); }
 
  private:
+  struct JobPlan {
+    int64_t number = 0;
+    privacy::Plan plan;
+  };
+
   struct Shown {
     std::vector<uint8_t> receipt;
     privacy::Turns turns;
-    bool is_of_this_job = false;
+    const JobPlan* job = nullptr;  // that the receipt names; null: the store does not know it
+    bool is_later = false;         // the device was registered after the recovery
   };
 
-  privacy::Turns Missing(const privacy::Turns& held, const Shown& shown) const;
+  // What a device that holds so much is charged for, and as of which job.
+  SettledEntry EntryOf(int64_t device, const privacy::Turns& held, const Shown& shown) const;
 
   Receipts receipts_;
   std::array<uint8_t, kJobIdSize> job_id_ = {};
-  privacy::Plan plan_;  // of the job
+  std::map<std::array<uint8_t, kJobIdSize>, JobPlan> jobs_;
+  privacy::Plan plan_;    // of the job
+  int64_t number_ = 0;    // its number
   const std::optional<Recovery> recovery_;
   std::optional<SettledDevices> settled_;
 

@@ -193,6 +193,14 @@ std::optional<HaltEntry> EndOf(const History& history, const JobEntry& job) {
   const std::optional<HaltEntry> halt = HaltOf(history, job);
   if (halt && IsEnd(halt->kind)) return halt;
   const bool has_all = job.released >= PlanNow(history.store, job).rounds;
+  if (!has_all && history.recovery && !MayRunOnRecovered(PlanOf(history, job))) {
+    HaltEntry end;  // whether or not a server has written one
+    end.kind = Halt::kOperator;
+    end.reason =
+        "`sotto store recover` ended it: the store was an older copy, and whom this job asks must "
+        "not depend on who has shown a receipt; begin another one with `sotto job start`";
+    return end;
+  }
   if (!has_all && job.number == LastJob(history)->number) return std::nullopt;
   HaltEntry end;  // of a process that was killed before it wrote one
   end.kind = has_all ? Halt::kAllRounds : Halt::kReplaced;

@@ -96,6 +96,7 @@ struct SettledEntry {
   int64_t device = 0;
   std::vector<uint8_t> receipt;  // with which; empty: it is younger than the recovery
   privacy::Turns charged;        // like turns of the job
+  int64_t job = 0;
 };
 
 // The limit on what the turns of one device in all jobs of a store may cost (store/life.h).
@@ -127,7 +128,7 @@ struct JobEntry {
   std::vector<JobExtension> extensions;  // in their order
   // Who was drawn, by round and attempt: in released attempts, and of kPasses in sealed ones.
   std::vector<SealRecord> seals;
-  std::vector<SettledEntry> settled;  // while it was the last job
+  std::vector<SettledEntry> settled;  // whose lost turns count as turns of this job
   std::optional<HaltEntry> halt;      // the last one, which may be over
   int64_t released = 0;               // rounds
   int64_t attempts = 0;               // committed in all rounds

@@ -54,6 +54,10 @@ bool IsWhereItWasLost(const History& history, const JobEntry& job) {
 
 }  // namespace
 
+bool MayRunOnRecovered(const privacy::Plan& plan) {
+  return plan.sampling == privacy::Sampling::kPasses && plan.order != privacy::Order::kFixed;
+}
+
 std::vector<int64_t> UnshownDevices(const History& history) {
   std::vector<int64_t> unshown;
   if (!history.recovery) return unshown;
@@ -170,11 +174,14 @@ std::string WhyUnbounded(const History& history) {
   };
   const auto count = std::count_if(history.devices.begin(), history.devices.end(), is_unbounded);
   if (count == 0) return "";
+  const JobEntry* last = LastJob(history);
+  const bool can_show = last != nullptr && !EndOf(history, *last);
   return fmt::format(
       "it was recovered from an older copy without a life epsilon, and nothing bounds what {} may "
-      "have spent that {} shown no receipt since: let its job of passes go on until they have, or "
-      "revoke them with `sotto keys revoke`, and register them under new names",
-      Counted(count, "device"), count == 1 ? "has" : "have");
+      "have spent that {} shown no receipt since: {}revoke them with `sotto keys revoke`, and "
+      "register them under new names",
+      Counted(count, "device"), count == 1 ? "has" : "have",
+      can_show ? "let its job of passes go on until they have, or " : "");
 }
 
 std::string WhyNotForAll(const History& history) {

@@ -39,6 +39,11 @@
 
 namespace sotto::server {
 
+// Whether a job of this plan may go on, or begin, in a recovered store. It asks only devices that
+// have shown their receipts. That decides about who is drawn, and a secret draw must not depend on
+// it, nor a list that looks at nobody's presence (plans/turns.h, lemma 12).
+bool MayRunOnRecovered(const privacy::Plan& plan);
+
 // The devices that have not settled since the last recovery, ascending, revoked ones too.
 std::vector<int64_t> UnshownDevices(const History& history);
 

@@ -25,8 +25,8 @@ int64_t EligibleIn(const History& history) {
 const JobEntry* JobUnderWay(const History& history) {
   const JobEntry* job = LastJob(history);
   if (job == nullptr || job->released >= PlanNow(history.store, *job).rounds) return nullptr;
-  const std::optional<HaltEntry> halt = HaltOf(history, *job);
-  const bool was_ended = halt && (halt->kind == Halt::kOperator || halt->kind == Halt::kReplaced);
+  const std::optional<HaltEntry> end = EndOf(history, *job);
+  const bool was_ended = end && (end->kind == Halt::kOperator || end->kind == Halt::kReplaced);
   return was_ended ? nullptr : job;
 }
 
@@ -64,9 +64,7 @@ std::string DescribeJobOfCopy(const History& history, const JobEntry& job) {
       fmt::format("  copy     job {}: {} of {} released, {}; what came later is lost\n", job.number,
                   job.released, Counted(PlanNow(history.store, job).rounds, "round"),
                   Counted(job.attempts, "attempt"));
-  const bool may_go_on =
-      plan.sampling == privacy::Sampling::kPasses && plan.order != privacy::Order::kFixed;
-  if (!may_go_on) {
+  if (!MayRunOnRecovered(plan)) {
     return text +
            fmt::format(
                "  job {}    is over: whom it asks must not depend on who has shown a receipt. "

@@ -18,6 +18,7 @@
 #include "backends/open_store.h"
 #include "plans/statement.h"
 #include "plans/turns.h"
+#include "service/job_queue.h"
 #include "store/ledger.h"
 #include "store/recovery.h"
 #include "unit/server/server_start.h"
@@ -279,6 +280,59 @@ TEST_F(RecoveredCopyTest, OtherSamplingsAndFixedOrdersAreRefused) {
   fixed.plan.order = privacy::Order::kFixed;
   EXPECT_TRUE(Says(refusal(fixed), "--order fixed: ")) << refusal(fixed);
   EXPECT_EQ(refusal(SmallPassesConfig()), "it begins");
+}
+
+// Otherwise every start of the server would fail, and no other job could ever begin.
+TEST_F(RecoveredCopyTest, AJobThatMayNotGoOnIsOverAndTheServerServesTheNextOne) {
+  {
+    ServerStart server(path_, SmallConfig());
+    ASSERT_TRUE(server.Open());
+    server.Report();
+    ASSERT_TRUE(server.job().CloseRound().released);
+  }
+  SqliteStore store(path_);
+  EXPECT_NE(JobToGoOnWith(store.ReadHistory()), nullptr);
+  store.Recover();
+  const History history = store.ReadHistory();
+  const std::optional<HaltEntry> end = EndOf(history, history.jobs[0]);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->kind, Halt::kOperator);
+  EXPECT_TRUE(Says(end->reason, "sotto job start")) << end->reason;
+  EXPECT_EQ(JobToGoOnWith(history), nullptr) << "so the server idles, and takes what is queued";
+  EXPECT_FALSE(Says(WhyUnbounded(history), "go on until")) << "no job does";
+  EXPECT_TRUE(Says(WhyUnbounded(history), "sotto keys revoke"));
+}
+
+// The first job was stopped before its devices could show what the lost part asked of them.
+TEST_F(RecoveredCopyTest, TurnsThatAreSettledLateAreTurnsOfTheJobThatTheyBelongTo) {
+  const JobConfig config = SmallPassesConfig(2, 6);
+  const privacy::Turns turn = privacy::TurnIn(config.plan, 0);
+  const privacy::Turns three = turn + turn + turn;
+  SqliteStore(path_).RaiseLifeEpsilon(LifeEpsilonFor(three, 1e-3, config.plan.certificate), 1e-3);
+  Rounds(config, 1);
+  CopyTo(".old");
+  Rounds(config, 5);
+  Restore(".old");
+  Recover();
+  {
+    ServerStart server(path_, SmallPassesConfig(2, 6), true);
+    EXPECT_FALSE(server.Open());
+    fleet_.Hello(server);
+    int rounds = 0;
+    for (; server.Open(); ++rounds) ASSERT_TRUE(server.job().CloseRound().released);
+    EXPECT_EQ(rounds, 3) << "a third turn of each device, and no fourth one";
+  }
+  SqliteStore store(path_);
+  const History history = store.ReadHistory();
+  EXPECT_EQ(history.jobs[0].settled.size(), kSmallDevices);
+  EXPECT_TRUE(history.jobs[1].settled.empty());
+  for (const DeviceTurns& device : TurnsOf(history, history.jobs[1]).devices) {
+    EXPECT_EQ(device.used, 1) << "the life epsilon has room for three: " << device.id;
+    EXPECT_EQ(device.left, 0) << device.id;
+  }
+  for (const auto& [device, turns] : TurnsBefore(history, &history.jobs[1])) {
+    EXPECT_EQ(turns.count, 2) << device;
+  }
 }
 
 // Turns of a lost job with other costs count in the life limit, rounded up.
