@@ -186,6 +186,19 @@ TEST(Cli, AFileOfSettingsWithoutSamplingIsToldOfTheNewDefault) {
   }
 }
 
+// A server that goes on with the jobs of its store has no default of a job.
+TEST(Cli, AFileOfSettingsWithoutAnOptionOfAJobIsToldOfNoDefault) {
+  const std::string path = TestFile("server.toml");
+  const std::string settings = fmt::format("store = \"{}\"\n", TestFile("no-such.db"));
+  WriteFile(path, settings + "listen = \"127.0.0.1:0\"\n");
+  const Outcome none = Sotto("serve --config " + path);
+  EXPECT_EQ(none.output.find("whose default has changed"), std::string::npos) << none.output;
+  WriteFile(path, settings + "epsilon = 3\n");
+  const Outcome job = Sotto("serve --config " + path);
+  EXPECT_NE(job.output.find("names no sampling, whose default has changed"), std::string::npos)
+      << job.output;
+}
+
 TEST(Cli, JsonToStandardOutputIsNothingButJson) {
   const Outcome run = Sotto(Small() + "--seed 1 --json -", "2>/dev/null");
   EXPECT_EQ(run.exit_code, 0);

@@ -55,7 +55,11 @@ std::vector<JobField> ServedJobFields() {
 posix::Command ServeCommand() {
   posix::CommandFor<ServeRequest> command("serve", "run jobs for devices on the network, over TLS");
   TakeJob(ServeFields(), Group::kNetwork, {}, ServedJobFields(), &command);
-  return command.Footer(JobFooter()).Runs(RunServe);
+  std::vector<std::string> jobs;
+  for (const JobField& row : ServedJobFields()) {
+    if (row.is_option()) jobs.emplace_back(row.name);
+  }
+  return command.DefaultsMatterTo(jobs).Footer(JobFooter()).Runs(RunServe);
 }
 
 }  // namespace sotto::server

@@ -41,7 +41,7 @@ bool SeesLess(const Claim& claim, const Claim& other) {
 }
 
 // Lemma. Let (epsilon, delta) hold against somebody under some assumptions. It then holds under the
-// same ones, with the same adjacency, against whoever sees a function of what that one sees, and of
+// same ones, with the same adjacency, against people who see a function of that view and of
 // randomness that depends on no data. Proof: post-processing. The released models are such a
 // function of models and participants, and both are one of the updates of every attempt: the noise
 // that the server adds depends on no data. Assumptions about lengths and times are not taken over:

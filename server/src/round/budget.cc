@@ -107,16 +107,17 @@ std::string Budget::Refusal(uint32_t rounds) {
   const bool is_changed = !DisclosedAfter(rounds + 1, rounds + 1).before.empty();
   return fmt::format(
       "the privacy budget cannot pay for another round: epsilon {} at delta {} is spent by {} of "
-      "{} rounds{}, the next one would make it {}{}, and the budget is {}; to go on, {}, or begin a "
+      "{} rounds{}, the next one would make it {}{}, and the budget is {}; to go on, {}, or begin "
+      "a "
       "job with a larger budget, or with more noise, or with new devices",
-      privacy::EpsilonText(spent.epsilon_of_releases()),
-      privacy::DeltaText(spent.Headline().delta), rounds,
-      config_.plan.rounds, earlier, privacy::EpsilonText(next),
+      privacy::EpsilonText(spent.epsilon_of_releases()), privacy::DeltaText(spent.Headline().delta),
+      rounds, config_.plan.rounds, earlier, privacy::EpsilonText(next),
       is_changed ? " (by the filter: the fleet or the plan has changed, or there was a job before)"
                  : "",
       config_.epsilon_budget,
-      rounds == 0 ? "raise --epsilon-budget"
-                  : "start its server with a larger --epsilon-budget and no other option of the job");
+      rounds == 0
+          ? "raise --epsilon-budget"
+          : "start its server with a larger --epsilon-budget and no other option of the job");
 }
 
 uint32_t Budget::RoundsPaid() {

@@ -36,8 +36,8 @@ class TurnBook {
                     const std::optional<privacy::Turns>& life = std::nullopt);
 
   // On a recovered copy: what devices were charged for when they settled, which counts like turns
-  // of this job or of those before it, and who may be asked. Null: the log is no such copy. It must live on until the
-  // next call.
+  // of this job or of those before it, and who may be asked. Null: the log is no such copy. It must
+  // live on until the next call.
   void SetSettled(const SettledDevices* settled) { settled_ = settled; }
   bool HasSettled(int64_t device) const {
     return settled_ == nullptr || settled_->devices.count(device) != 0;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kLookMs = 100;
 
-// Refuses what the job's beginning would refuse, before it replaces another job or waits in a queue.
+// Refuses what the job's beginning would refuse, before it replaces another one or is queued.
 void RequireBeginning(const JobConfig& config, const DeviceRegistry& devices) {
   NoLog log;
   Job(config, devices, log, Key());

@@ -42,7 +42,8 @@ std::string HowToRaise(const std::string& store, const History& history,
   const double delta = history.life ? history.life->delta : plan.delta;
   const double epsilon = LifeEpsilonFor(turns, delta, plan.certificate);
   if (std::isinf(epsilon)) {
-    return "no epsilon covers that, since one of the jobs has no noise, or hardly any, or its model "
+    return "no epsilon covers that, since one of the jobs has no noise, or hardly any, or its "
+           "model "
            "and its cohorts are too large";
   }
   if (history.life && epsilon <= history.life->epsilon) {

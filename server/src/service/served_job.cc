@@ -41,8 +41,8 @@ void LogEarlierJobs(const JobConfig& config, const ServeLog& log) {
       "job starts from there",
       spent.earlier_rounds < privacy::kUnknownTurns ? Counted(spent.earlier_rounds, "round")
                                                     : "rounds that a lost part does not name",
-      DescribeClaims(spent.claims),
-      privacy::DeltaText(spent.Headline().delta), privacy::Name(spent.Headline().adjacency)));
+      DescribeClaims(spent.claims), privacy::DeltaText(spent.Headline().delta),
+      privacy::Name(spent.Headline().adjacency)));
 }
 
 }  // namespace

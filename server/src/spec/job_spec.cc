@@ -187,8 +187,9 @@ Fields ServerStep() {
           "included")
           .In(Group::kPrivacy)
           .Within({1e-9, 1e300})
-          .ByDefault("--epsilon; with passes after earlier jobs the sum that they cost together; none "
-                     "with --noise-multiplier")
+          .ByDefault(
+              "--epsilon; with passes after earlier jobs the sum that they cost together; none "
+              "with --noise-multiplier")
           .RunsWith(&JobConfig::epsilon_budget)
           .Resumed(Resume::kRaised),
       Row("threads", Learns::kNothing, &ProcessOptions::threads,

@@ -114,8 +114,8 @@ bool DeviceReceipts::HasShown(int64_t device) const {
 SettledEntry DeviceReceipts::EntryOf(int64_t device, const privacy::Turns& held,
                                      const Shown& shown) const {
   const bool is_earlier = shown.job != nullptr && !shown.is_later;
-  SettledEntry entry = {recovery_->number, device, shown.receipt, {},
-                        is_earlier ? shown.job->number : number_};
+  SettledEntry entry = {
+      recovery_->number, device, shown.receipt, {}, is_earlier ? shown.job->number : number_};
   privacy::Turns& missing = entry.charged;
   missing.count = std::max<int64_t>(shown.turns.count - held.count, 0);
   if (shown.job != nullptr && shown.job->plan.schedule.IsConstant()) {

@@ -83,8 +83,8 @@ class DeviceReceipts {
   Receipts receipts_;
   std::array<uint8_t, kJobIdSize> job_id_ = {};
   std::map<std::array<uint8_t, kJobIdSize>, JobPlan> jobs_;
-  privacy::Plan plan_;    // of the job
-  int64_t number_ = 0;    // its number
+  privacy::Plan plan_;  // of the job
+  int64_t number_ = 0;  // its number
   const std::optional<Recovery> recovery_;
   std::optional<SettledDevices> settled_;
 

@@ -135,7 +135,8 @@ std::string WhyTooLarge(double epsilon, double delta) {
   if (privacy::HasRoom({}, least, privacy::LifeLimit(epsilon, delta, kOurs))) return "";
   return fmt::format(
       "a life epsilon of {} leaves no job room: the terms of the encoder and of updates of one "
-      "length grow as e to it, and delta {} has none for them; it is never lowered, so name at most "
+      "length grow as e to it, and delta {} has none for them; it is never lowered, so name at "
+      "most "
       "{:.1f}",
       epsilon, privacy::DeltaText(delta), LargestLifeEpsilonFor(least, epsilon, delta, kOurs));
 }

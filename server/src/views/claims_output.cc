@@ -87,7 +87,8 @@ std::string DescribeStrength(const privacy::Claim& claim, int decimals) {
   std::vector<std::string> parts;
   if (std::isinf(claim.epsilon) && claim.attacker_right.value_or(1) < 1) {
     parts.emplace_back(
-        "no epsilon is proved at this delta: with so little noise the encoder's terms need more than "
+        "no epsilon is proved at this delta: with so little noise the encoder's terms need more "
+        "than "
         "that delta; the attacker's figure needs none");
   }
   if (claim.participations >= privacy::kUnknownTurns) {

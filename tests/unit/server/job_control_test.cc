@@ -105,8 +105,8 @@ TEST_F(JobControlTest, TheBudgetOfPassesCountsEarlierJobsOnTheSameDevices) {
   EXPECT_GT(both, 6.5);
   const std::string text = Proposal(Asked());
   EXPECT_TRUE(SaysIn(text, "alone: epsilon 6.000")) << text;
-  EXPECT_TRUE(SaysIn(text, fmt::format("with the earlier jobs on these devices: epsilon {:.3f}",
-                                       both)))
+  EXPECT_TRUE(
+      SaysIn(text, fmt::format("with the earlier jobs on these devices: epsilon {:.3f}", both)))
       << text;
   EXPECT_TRUE(SaysIn(text, fmt::format("the budget, epsilon {}, pays for 4 turns of each device, "
                                        "after the earlier jobs",
@@ -115,7 +115,8 @@ TEST_F(JobControlTest, TheBudgetOfPassesCountsEarlierJobsOnTheSameDevices) {
   ServeRequest limited = Asked();
   limited.epsilon_budget = both - 0.01;
   const std::string why = WhyNot(limited);
-  EXPECT_TRUE(SaysIn(why, "4 turns of one device and the earlier jobs on these devices cost")) << why;
+  EXPECT_TRUE(SaysIn(why, "4 turns of one device and the earlier jobs on these devices cost"))
+      << why;
   limited.epsilon_budget = both;
   EXPECT_TRUE(SaysIn(WhyNot(limited), "proposed: "));
 }
@@ -136,8 +137,9 @@ TEST(JobSettings, ABudgetAloneExtendsTheJobAndKeepsItsOtherOptions) {
   request.given = {"epsilon-budget", "listen"};
   request.epsilon_budget = 12;
   EXPECT_TRUE(OnlyExtends(request));
-  EXPECT_EQ(Merged("rounds = \"4\"\nepsilon-budget = \"6\"\ncohort = \"3\"\n", JobSettings(request)),
-            "rounds = \"4\"\ncohort = \"3\"\nepsilon-budget = \"12\"\n");
+  EXPECT_EQ(
+      Merged("rounds = \"4\"\nepsilon-budget = \"6\"\ncohort = \"3\"\n", JobSettings(request)),
+      "rounds = \"4\"\ncohort = \"3\"\nepsilon-budget = \"12\"\n");
   EXPECT_EQ(Merged("cohort = \"3\"\n", JobSettings(request)),
             "cohort = \"3\"\nepsilon-budget = \"12\"\n");
   request.given.insert("rounds");

@@ -205,8 +205,7 @@ TEST_F(StoreLifeTest, TheLargestLifeEpsilonWithRoomHasRoomAndTheNextHasNone) {
 TEST_F(StoreLifeTest, NoRaiseLeavesWhatWasSpentWithoutRoom) {
   RunJob(EncodedJob(), false);
   const History history = ReadHistory();
-  const double largest =
-      LargestLifeEpsilonFor(MostBounded(history), 29, kDelta, kCertificate);
+  const double largest = LargestLifeEpsilonFor(MostBounded(history), 29, kDelta, kCertificate);
   ASSERT_LT(largest, 29);
   const std::string why = WhyNotLifeEpsilon(history, 29, kDelta, false);
   EXPECT_TRUE(SaysWords(why, "29 is too large for its last job")) << why;

@@ -235,10 +235,15 @@ class Reader {
       for (const Command& inner : command->commands) {
         if (inner.name == app->get_name()) command = &inner;
       }
+      const auto is_given = [app = app](const std::string& name) {
+        const CLI::Option* option = app->get_option_no_throw("--" + name);
+        return option != nullptr && option->count() > 0;
+      };
+      const std::vector<std::string>& those = command->defaults_matter_to;
+      if (!those.empty() && std::none_of(those.begin(), those.end(), is_given)) continue;
       for (const BoundOption& option : command->options) {
         const FieldText& row = option.text;
-        if (row.former_default == nullptr) continue;
-        if (app->get_option(std::string("--") + row.name)->count() > 0) continue;
+        if (row.former_default == nullptr || is_given(row.name)) continue;
         const std::string now =
             row.derived_default != nullptr ? row.derived_default : DefaultText(option.by_default);
         Say(fmt::format("note: {} names no {}, whose default has changed: it is {}, and was {}",

@@ -51,6 +51,9 @@ struct Command {
   std::string footer;
   bool is_hidden = false;  // --help of the command above does not list it
   std::vector<Renamed> renamed;
+  // A file of settings that has none of these options does not depend on a default that has
+  // changed; empty: each file may.
+  std::vector<std::string> defaults_matter_to;
 };
 
 // A command that has commands, one of which must be named.
@@ -102,6 +105,10 @@ class CommandFor {
 
   CommandFor& Footer(std::string text) {
     command_.footer = std::move(text);
+    return *this;
+  }
+  CommandFor& DefaultsMatterTo(std::vector<std::string> names) {
+    command_.defaults_matter_to = std::move(names);
     return *this;
   }
   CommandFor& Hidden() {
