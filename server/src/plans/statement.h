@@ -16,8 +16,8 @@ namespace sotto::privacy {
 // The result of Account(). A default-constructed statement has no claims and promises nothing.
 struct Statement {
   std::vector<Claim> claims;  // the kinds of claim_kinds.h that the trust mode has, in that order
-  // terms[i]: the guarantee of claims[i] by itself. The claim's epsilon is smaller where one against
-  // somebody who sees more is: CoverByStronger() in statement.cc.
+  // terms[i]: the guarantee of claims[i] by itself. The claim's epsilon is smaller where the one
+  // against somebody who sees more is: CoverByStronger() in statement.cc.
   std::vector<Guarantee> terms;
   Sampling sampling = Sampling::kUniform;
   int64_t rounds = 0;          // released

@@ -23,8 +23,8 @@ bool NamesJob(const ServeRequest& request);
 // become absolute: another process reads them.
 std::string JobSettings(const ServeRequest& request);
 
-// Whether the options of the job that somebody gave can only extend a job that exists: a budget, and
-// perhaps rounds.
+// Whether the options of the job that somebody gave can only extend a job that exists: a budget,
+// and perhaps rounds.
 bool OnlyExtends(const ServeRequest& request);
 
 // These settings with the options of `more` in the place of the same ones.

@@ -60,8 +60,8 @@ double LargestLifeEpsilonFor(const privacy::Turns& turns, double epsilon, double
 // Why a life epsilon is of no use in any store; empty: it may be.
 std::string WhyTooLarge(double epsilon, double delta);
 
-// How much a life epsilon leaves to the encoder's terms, for people; empty: enough for nets of usual
-// size.
+// How much a life epsilon leaves to the encoder's terms, for people; empty: enough for nets of
+// usual size.
 std::string DescribeRoomOf(double epsilon, double delta);
 
 // The delta of a life epsilon that names none: DefaultDelta() of the devices that the store has.
