@@ -41,11 +41,14 @@ bool SeesLess(const Claim& claim, const Claim& other) {
 }
 
 // Lemma. Let (epsilon, delta) hold against somebody under some assumptions. It then holds under the
-// same ones, with the same adjacency, against people who see a function of that view and of
+// same ones, for the same neighbours, against people who see a function of that view and of
 // randomness that depends on no data. Proof: post-processing. The released models are such a
 // function of models and participants, and both are one of the updates of every attempt: the noise
 // that the server adds depends on no data. Assumptions about lengths and times are not taken over:
 // they say that lengths and times add nothing to a view, and a claim has its own of them.
+// Where the figure depends on who was really drawn, the lemma holds for each outcome of the draws.
+// Replace-one alone: two fleets of add/remove differ in their draws, too, and a claim that knows
+// the draws compares the same ones.
 // Remark. The figure against somebody who sees more is smaller where releases cost the encoder's
 // terms and updates do not, or where rounds that were really drawn are counted.
 void CoverByStronger(Statement* statement) {
@@ -58,8 +61,10 @@ void CoverByStronger(Statement* statement) {
     for (size_t i = 0; i < claims.size(); ++i) {
       const Claim& other = claims[i];
       const double epsilon = statement->terms[i].epsilon;
-      if (!SeesLess(claim, other) || other.adjacency != claim.adjacency) continue;
-      if (!(epsilon < claim.epsilon)) continue;
+      const bool is_comparable = claim.adjacency == Adjacency::kReplaceOne &&
+                                 other.adjacency == Adjacency::kReplaceOne &&
+                                 SeesLess(claim, other);
+      if (!is_comparable || !(epsilon < claim.epsilon)) continue;
       claim.epsilon = epsilon;
       claim.accountant = statement->terms[i].gaussian.winner;
       for (const Assumption assumption : other.assumptions) {
