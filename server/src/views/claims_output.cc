@@ -85,7 +85,8 @@ void AddNullEpsilons(Json& json) {
 
 std::string DescribeStrength(const privacy::Claim& claim, int decimals) {
   std::vector<std::string> parts;
-  if (std::isinf(claim.epsilon) && claim.attacker_right.value_or(1) < 1) {
+  const bool has_mu = claim.mu && std::isfinite(*claim.mu);
+  if (std::isinf(claim.epsilon) && (has_mu || claim.attacker_right.value_or(1) < 1)) {
     parts.emplace_back(
         "no epsilon is proved at this delta: with so little noise the encoder's terms need more "
         "than "
@@ -123,7 +124,8 @@ std::string DescribeOwners(const privacy::Plan& plan,
   if (std::isinf(epsilon_of(1, false))) return "";
   const auto text_of = [&](int64_t devices, bool may_share) {
     const double epsilon = epsilon_of(devices, may_share);
-    return std::isinf(epsilon) ? "none that is proved" : privacy::EpsilonText(epsilon, decimals);
+    return std::isinf(epsilon) ? "infinite (that delta has no room for the encoder's terms)"
+                               : privacy::EpsilonText(epsilon, decimals);
   };
   const int64_t most = owners.most_devices;
   if (most == 0) {

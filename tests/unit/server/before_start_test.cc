@@ -118,7 +118,7 @@ TEST(BeforeStart, WithoutAnAccountNothingIsSaid) {
 TEST(BeforeStart, AnInfiniteEpsilonBesideAFiniteFigureHasItsReason) {
   JobConfig config = DefaultLike();
   config.plan.cohort = config.plan.planned_reports = 4;
-  config.plan.noise_sigma = 2 * config.plan.clip_l2 * 0.2 / 2;
+  config.plan.noise_sigma = 2 * config.plan.clip_l2 * 0.1 / 2;
   config.plan = RoundToDevice(config.plan);
   const std::string text = TextOf(config);
   ExpectWords(text, {"epsilon infinite at delta 1e-05", "no epsilon is proved at this delta",

@@ -27,7 +27,6 @@ class JobControlTest : public SqliteStoreTest {
   ServeRequest Asked() const {
     ServeRequest request;
     request.store = path_;
-    request.quorum = 0;
     return request;
   }
 
@@ -40,9 +39,12 @@ class JobControlTest : public SqliteStoreTest {
   void RunFirstRound(const ServeRequest& request) {
     JobConfig config = ConfigOf(request);
     config.process.hears_all = true;
+    config.quorum = 0;
     const DeviceRegistry devices = store_->LoadDevices();
     store_->AllowNewJob();
-    Job job(config, devices, *store_, Key());
+    Key key;
+    key.bytes[0] = ++jobs_;
+    Job job(config, devices, *store_, key);
     ASSERT_TRUE(job.OpenRound());
     ASSERT_TRUE(job.CloseRound().released);
   }
@@ -60,6 +62,7 @@ class JobControlTest : public SqliteStoreTest {
   }
 
   std::optional<SqliteStore> store_;
+  uint8_t jobs_ = 0;
 };
 
 bool SaysIn(const std::string& text, const std::string& words) {

@@ -410,8 +410,8 @@ TEST_F(RecoveredCopyTest, WithoutALifeEpsilonADeviceWithoutAReceiptIsSpentForGoo
   const History history = store.ReadHistory();
   EXPECT_EQ(UnshownDevices(history), std::vector<int64_t>{1});
   EXPECT_TRUE(std::isinf(TurnsAtMost(history).at(1).mu_squared));
-  EXPECT_TRUE(Says(WhyNotLifeEpsilon(history, 1000, 1e-3, false), "sotto keys revoke"))
-      << WhyNotLifeEpsilon(history, 1000, 1e-3, false);
+  EXPECT_TRUE(Says(WhyNotLifeEpsilon(history, 20, 1e-3, false), "sotto keys revoke"))
+      << WhyNotLifeEpsilon(history, 20, 1e-3, false);
   EXPECT_TRUE(Says(DescribeRecovery(history, history.jobs.back()), "11 of 12 devices have settled"))
       << DescribeRecovery(history, history.jobs.back());
   EXPECT_TRUE(Says(WhyNotForAll(history), "is not counted")) << WhyNotForAll(history);

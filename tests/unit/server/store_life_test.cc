@@ -204,13 +204,14 @@ TEST_F(StoreLifeTest, TheLargestLifeEpsilonWithRoomHasRoomAndTheNextHasNone) {
 
 TEST_F(StoreLifeTest, NoRaiseLeavesWhatWasSpentWithoutRoom) {
   RunJob(EncodedJob(), false);
+  constexpr double kSmall = 1e-5;  // of which there is no room for two turns at 29
   const History history = ReadHistory();
-  const double largest = LargestLifeEpsilonFor(MostBounded(history), 29, kDelta, kCertificate);
+  const double largest = LargestLifeEpsilonFor(MostBounded(history), 29, kSmall, kCertificate);
   ASSERT_LT(largest, 29);
-  const std::string why = WhyNotLifeEpsilon(history, 29, kDelta, false);
+  const std::string why = WhyNotLifeEpsilon(history, 29, kSmall, false);
   EXPECT_TRUE(SaysWords(why, "29 is too large for its last job")) << why;
   EXPECT_TRUE(SaysWords(why, fmt::format("name at most {:.1f}", largest))) << why;
-  EXPECT_EQ(WhyNotLifeEpsilon(history, largest, kDelta, false), "");
+  EXPECT_EQ(WhyNotLifeEpsilon(history, largest, kSmall, false), "");
 }
 
 TEST_F(StoreLifeTest, ASecondJobOfAnySamplingIsChargedForTheDraws) {
