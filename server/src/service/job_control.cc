@@ -36,19 +36,6 @@ std::string DescribeTurn(const History& history, bool has_server, JobAsk* ask) {
                      last->attempts > 0 ? "; turns that its attempts took stay charged" : "", by);
 }
 
-// With the job that runs as if it had released all its rounds: the new one comes after it. Of
-// passes the turns so far are known, and no more.
-History AfterTheJobThatRuns(History history) {
-  if (history.jobs.empty()) return history;
-  JobEntry& last = history.jobs.back();
-  const bool is_passes = PlanOf(history, last).sampling == privacy::Sampling::kPasses;
-  if (last.released == 0 || is_passes || EndOf(history, last)) return history;
-  const int64_t more = PlanNow(history.store, last).rounds - last.released;
-  last.released += more;
-  last.attempts += more;
-  return history;
-}
-
 }  // namespace
 
 JobProposal ProposeJob(const ServeRequest& request, Store& store) {

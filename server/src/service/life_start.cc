@@ -1,7 +1,6 @@
 #include "service/life_start.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <stdexcept>
 
@@ -22,36 +21,6 @@ std::string DescribeJobAndLife(const JobConfig& config) {
   return fmt::format("this job has epsilon {}, its devices over all jobs {}, at delta {}",
                      privacy::EpsilonText(own, kDecimals), privacy::EpsilonText(all, kDecimals),
                      privacy::DeltaText(config.plan.delta));
-}
-
-std::string DescribeTooLarge(const History& history, const privacy::Turns& turns,
-                             const privacy::CertificateBounds& certificate) {
-  const LifeEpsilon& life = *history.life;
-  return fmt::format(
-      "the store's life epsilon, {} at delta {}, is too large for that: the terms of the encoder "
-      "and of updates of one length grow as e to it, and have no room in that delta. It is never "
-      "lowered: take a new store with --life-epsilon {:.1f} to {:.1f}, or a smaller model, or a "
-      "smaller cohort",
-      life.epsilon, privacy::DeltaText(life.delta), LifeEpsilonFor(turns, life.delta, certificate),
-      LargestLifeEpsilonFor(turns, life.epsilon, life.delta, certificate));
-}
-
-// The command that gives the store a limit with room for these turns, or what to do instead.
-std::string HowToRaise(const std::string& store, const History& history,
-                       const privacy::Turns& turns, const privacy::Plan& plan) {
-  const double delta = history.life ? history.life->delta : plan.delta;
-  const double epsilon = LifeEpsilonFor(turns, delta, plan.certificate);
-  if (std::isinf(epsilon)) {
-    return "no epsilon covers that, since one of the jobs has no noise, or hardly any, or its "
-           "model "
-           "and its cohorts are too large";
-  }
-  if (history.life && epsilon <= history.life->epsilon) {
-    return DescribeTooLarge(history, turns, plan.certificate);
-  }
-  const bool is_default = history.life || delta == DefaultLifeDelta(history);
-  return fmt::format("allow it with `sotto store raise-life-epsilon {} {:.1f}{}`", store, epsilon,
-                     is_default ? "" : fmt::format(" --delta {}", delta));
 }
 
 // How many of the eligible devices have room for so many turns of the job's kind.
@@ -109,7 +78,7 @@ void RequireRoomForAllTurns(const std::string& store, const History& history,
   if (privacy::HasRoom({}, all, *config.life_limit)) return;
   if (LifeEpsilonFor(all, history.life->delta, plan.certificate) <= history.life->epsilon) {
     throw std::invalid_argument("a device has no room for its turns in this job, and " +
-                                DescribeTooLarge(history, all, plan.certificate));
+                                DescribeTooLarge(history, all, plan));
   }
   throw std::invalid_argument(fmt::format(
       "the store's life epsilon, {} at delta {}, has no room for all turns of a device in this "

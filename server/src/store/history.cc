@@ -115,6 +115,22 @@ int64_t TurnsLeft(const TurnBook& book, int64_t device, const privacy::Turns& ne
   return few;
 }
 
+// Each device of this job of passes as if it had had all its turns in it.
+void TakeAllTurns(const privacy::Plan& plan, int64_t rounds, JobEntry* job) {
+  std::map<int64_t, int64_t> used;
+  for (const SealRecord& seal : job->seals) {
+    for (const int64_t device : seal.devices) ++used[device];
+  }
+  for (int64_t turn = 0; turn < plan.participations; ++turn) {
+    SealRecord seal;
+    seal.round = static_cast<uint32_t>(std::max<int64_t>(rounds - 1 - turn, 0));
+    for (const int64_t device : job->devices) {
+      if (used[device] <= turn) seal.devices.push_back(device);
+    }
+    job->seals.push_back(seal);
+  }
+}
+
 }  // namespace
 
 int64_t AttemptsOf(const History& history) {
@@ -206,6 +222,21 @@ std::optional<HaltEntry> EndOf(const History& history, const JobEntry& job) {
   end.kind = has_all ? Halt::kAllRounds : Halt::kReplaced;
   end.reason = KindOf(end.kind).words;
   return end;
+}
+
+History AfterTheJobThatRuns(History history) {
+  if (history.jobs.empty()) return history;
+  JobEntry& last = history.jobs.back();
+  if (last.released == 0 || EndOf(history, last)) return history;
+  const privacy::Plan plan = PlanOf(history, last);
+  const int64_t rounds = PlanNow(history.store, last).rounds;
+  if (plan.sampling == privacy::Sampling::kPasses) {
+    TakeAllTurns(plan, rounds, &last);
+    return history;
+  }
+  last.attempts += rounds - last.released;
+  last.released = rounds;
+  return history;
 }
 
 privacy::Owners OwnersOf(const History& history) {

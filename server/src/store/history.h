@@ -51,6 +51,10 @@ std::optional<HaltEntry> HaltOf(const History& history, const JobEntry& job);
 // released, or another job began after it. Absent: it can go on. Throws as PlanOf().
 std::optional<HaltEntry> EndOf(const History& history, const JobEntry& job);
 
+// With the last job, if it runs, as if it had released all its rounds: a job that is queued comes
+// after it, and no figure that somebody agrees to may rise by that.
+History AfterTheJobThatRuns(History history);
+
 // The owners of the store's devices, and whether two devices of one owner have shared a cohort:
 // found in the turns of a job of passes, and assumed of every other job that released something.
 privacy::Owners OwnersOf(const History& history);

@@ -203,4 +203,34 @@ std::string WhyNotLifeEpsilon(const History& history, double epsilon, double del
                      least);
 }
 
+std::string DescribeTooLarge(const History& history, const privacy::Turns& turns,
+                             const privacy::Plan& plan) {
+  const LifeEpsilon& life = *history.life;
+  return fmt::format(
+      "the store's life epsilon, {} at delta {}, is too large for that: the terms of the encoder "
+      "and of updates of one length grow as e to it, and have no room in that delta. It is never "
+      "lowered: take a new store with --life-epsilon {:.1f} to {:.1f}, or a smaller model, or a "
+      "smaller cohort",
+      life.epsilon, privacy::DeltaText(life.delta),
+      LifeEpsilonFor(turns, life.delta, plan.certificate),
+      LargestLifeEpsilonFor(turns, life.epsilon, life.delta, plan.certificate));
+}
+
+std::string HowToRaise(const std::string& store, const History& history,
+                       const privacy::Turns& turns, const privacy::Plan& plan) {
+  const double delta = history.life ? history.life->delta : plan.delta;
+  const double epsilon = LifeEpsilonFor(turns, delta, plan.certificate);
+  if (std::isinf(epsilon)) {
+    return "no epsilon covers that, since one of the jobs has no noise, or hardly any, or its "
+           "model "
+           "and its cohorts are too large";
+  }
+  if (history.life && epsilon <= history.life->epsilon) {
+    return DescribeTooLarge(history, turns, plan);
+  }
+  const bool is_default = history.life || delta == DefaultLifeDelta(history);
+  return fmt::format("allow it with `sotto store raise-life-epsilon {} {:.1f}{}`", store, epsilon,
+                     is_default ? "" : fmt::format(" --delta {}", delta));
+}
+
 }  // namespace sotto::server

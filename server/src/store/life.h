@@ -72,4 +72,13 @@ double DefaultLifeDelta(const History& history);
 //   is_served  a server runs its jobs, by the limit that it found at its start
 std::string WhyNotLifeEpsilon(const History& history, double epsilon, double delta, bool is_served);
 
+// That the life epsilon, which has no room for these turns, is too large for them, and what to do.
+std::string DescribeTooLarge(const History& history, const privacy::Turns& turns,
+                             const privacy::Plan& plan);
+
+// The command that gives the store a limit with room for these turns, or what to do instead.
+//   plan  of a job: its delta is the one of a first limit
+std::string HowToRaise(const std::string& store, const History& history,
+                       const privacy::Turns& turns, const privacy::Plan& plan);
+
 }  // namespace sotto::server

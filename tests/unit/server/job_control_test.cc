@@ -104,6 +104,7 @@ TEST_F(JobControlTest, TheProposalSaysWhatTheBudgetPaysFor) {
 // --epsilon is for the second job alone; its budget counts both.
 TEST_F(JobControlTest, TheBudgetOfPassesCountsEarlierJobsOnTheSameDevices) {
   RunFirstRound(Asked());
+  store_->HaltJob({Halt::kOperator, "stopped"});
   const double both = ConfigOf(Asked()).epsilon_budget;
   EXPECT_GT(both, 6.5);
   const std::string text = Proposal(Asked());
@@ -122,6 +123,14 @@ TEST_F(JobControlTest, TheBudgetOfPassesCountsEarlierJobsOnTheSameDevices) {
       << why;
   limited.epsilon_budget = both;
   EXPECT_TRUE(SaysIn(WhyNot(limited), "proposed: "));
+}
+
+// It will have asked each device four times when the new one begins.
+TEST_F(JobControlTest, TheJobThatRunsCountsWithAllItsTurns) {
+  RunFirstRound(Asked());
+  const std::string text = Proposal(Asked());
+  EXPECT_TRUE(SaysIn(text, "with the earlier jobs on these devices: epsilon 9.09")) << text;
+  EXPECT_TRUE(SaysIn(text, "it begins when job 1 is over")) << text;
 }
 
 TEST_F(JobControlTest, AResumedJobOfPassesKeepsTheBudgetWithWhichItBegan) {
