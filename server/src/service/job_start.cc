@@ -94,6 +94,7 @@ JobConfig ServedConfig(const ServeRequest& o, uint32_t devices, const History& h
   JobConfig config;
   ServeRequest then = o;
   if (resumed != nullptr) KeepSampling(PlanOf(history, *resumed), &then);
+  RequireAskable(o.store, history, then.job.plan);
   // --epsilon of a job of passes is for this job alone; its budget counts all jobs.
   const bool is_own = then.job.plan.sampling == privacy::Sampling::kPasses;
   const auto before = [is_own](std::vector<privacy::SpentRounds> spent) {

@@ -103,6 +103,8 @@ void RequireRoomForACohort(const std::string& store, const History& history,
       HowToRaise(store, history, most + privacy::LimitOf(plan), plan)));
 }
 
+}  // namespace
+
 void RequireAskable(const std::string& store, const History& history, const privacy::Plan& plan) {
   if (!history.recovery || MayRunOnRecovered(plan)) return;
   const bool is_passes = plan.sampling == privacy::Sampling::kPasses;
@@ -114,8 +116,6 @@ void RequireAskable(const std::string& store, const History& history, const priv
       is_passes ? "--order fixed" : fmt::format("--sampling {}", privacy::Name(plan.sampling)),
       store, is_passes ? "a list that looks at nobody's presence" : "a secret draw"));
 }
-
-}  // namespace
 
 void GoOnInLife(const std::string& store, const History& history, const JobEntry* resumed,
                 bool agrees, JobConfig* config) {

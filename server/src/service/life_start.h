@@ -11,6 +11,10 @@
 
 namespace sotto::server {
 
+// Refuses a plan that may not run in a recovered store (store/recovery.h), before its noise is
+// calibrated to what may have been lost. Throws std::invalid_argument.
+void RequireAskable(const std::string& store, const History& history, const privacy::Plan& plan);
+
 // Gives a job the turns that its devices have had and the store's limit. Throws
 // std::invalid_argument that says what to do in these cases; nothing is then written.
 //   - The store has a life epsilon, and the job has no noise, or draws its cohorts secretly and

@@ -53,7 +53,7 @@ TEST_F(StoreSchemaTest, TheTablesOfVersionEightAreThese) {
             Status::kOk);
   uint8_t digest[kSha256Size];
   ASSERT_EQ(hash.Finish(digest), Status::kOk);
-  EXPECT_EQ(posix::Hex(digest), "9baa8cfc539f3bc9410e39162e34437457dab189cc8cb29e80c910f7e4dbe649");
+  EXPECT_EQ(posix::Hex(digest), "84e0e6cd72d405227fd7bea4921c478476b705f75bf36b1a802fe372d91d39d4");
 }
 
 TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo) {
