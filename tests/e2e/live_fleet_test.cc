@@ -300,7 +300,7 @@ TEST(LiveFleetTest, AServerStaysAndAKillLosesNoJobAndNoRequest) {
   server = site.Serve({"--listen", Address(server.port)});
   EXPECT_TRUE(LogSays(server, "all 2 rounds of the plan are released")) << ReadFile(server.log);
   EXPECT_TRUE(LogSays(server, "no job runs")) << ReadFile(server.log);
-  EXPECT_TRUE(Says(Sotto(site, {"status", store}), "it is over"));
+  EXPECT_TRUE(Says(Sotto(site, {"status", store}), "state      over (all-rounds): all 2"));
   EXPECT_TRUE(Says(Sotto(site, {"job", "stop", store}, 2), "over already"));
   server.process.End();
   EXPECT_TRUE(Says(Sotto(site, StartJob(site, "10000")), "waits for a server"));
@@ -315,8 +315,8 @@ TEST(LiveFleetTest, AServerStaysAndAKillLosesNoJobAndNoRequest) {
   EXPECT_TRUE(Says(Sotto(site, StartJob(site, "5")), "job 4 has begun"))
       << "job 3 released nothing";
   const std::string list = Sotto(site, {"job", "list", store});
-  EXPECT_TRUE(Says(list, "finished: all 2 rounds")) << list;
-  EXPECT_TRUE(Says(list, "stopped: replaced by a queued job")) << list;
+  EXPECT_TRUE(Says(list, "over (all-rounds): all 2 rounds")) << list;
+  EXPECT_TRUE(Says(list, "over (replaced): replaced by a queued job")) << list;
   EXPECT_EQ(server::InspectStore(store).jobs, 4) << list;
   Stop(server);
 }

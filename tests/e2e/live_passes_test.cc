@@ -119,11 +119,15 @@ TEST(LivePassesTest, AfterADeadDiskAnOlderCopyIsRecoveredAndTheJobGoesOn) {
     EXPECT_TRUE(Says(sotto({"status", store, "--verify"}), "each as it was written"));
   }
   EXPECT_TRUE(Says(sotto({"store", "recover", store, "--yes"}), "recovered"));
+  EXPECT_TRUE(Says(sotto({"store", "recover", store, "--yes"}), "recovered already"));
+  EXPECT_TRUE(Says(sotto({"status", store}), "copy       recovered"));
   std::filesystem::remove(site.Path("keys/" + site.key(3).device_id + ".key.mark"));
 
   server = site.Serve(job);
   clients = site.Clients(server.port);
   ASSERT_TRUE(server.WaitForReleases(server.releases() + 3)) << ReadFile(server.log);
+  server.process.End();
+  EXPECT_TRUE(Says(sotto({"store", "recover", store, "--yes"}, 2), "nothing was changed"));
   const std::string ledger = sotto({"account", "ledger", store});
   EXPECT_TRUE(Says(ledger, "3 of 4 devices have settled since")) << ledger;
   EXPECT_TRUE(Says(ledger, "counts as spent for good")) << ledger;

@@ -14,6 +14,7 @@
 #include "cli/serve_rows.h"
 #include "service/job_control.h"
 #include "service/job_settings.h"
+#include "store/history.h"
 #include "views/jobs_output.h"
 #include "views/output_file.h"
 
@@ -26,11 +27,13 @@ struct JobOptions {
   std::string store;
   std::string json;
   int64_t number = 0;
+  bool lists_all = false;
   Consent consent;
 };
 using Row = posix::Field<JobOptions>;
 
 struct StartOptions : ServeRequest {
+  bool after = false;
   Consent consent;
 };
 
@@ -52,17 +55,20 @@ void SayAnswer(Store& store, int64_t request) {
 
 void RunStart(const StartOptions& o) {
   const std::unique_ptr<Store> store = OpenStore(o.store);
-  const JobProposal proposal = ProposeJob(o, *store);
+  const JobProposal proposal = ProposeJob(o, o.after, *store);
   for (const std::string& line : proposal.lines) fmt::print("{}\n", line);
-  if (!GoOn(o.consent, "begin this job?")) return;
+  if (!GoOn(o.consent, proposal.question)) return;
   const int64_t request = store->Ask(proposal.ask);
-  const JobList list = ReadJobList(*store);
-  const bool is_soon = proposal.ask.job != 0 || list.jobs.empty() || list.jobs.back().end;
-  if (is_soon) {
+  const History history = store->ReadHistory();
+  const JobEntry* last = LastJob(history);
+  const bool is_free = last == nullptr || EndOf(history, *last);
+  if (is_free || (proposal.ask.job == last->number && last->released == 0)) {
     SayAnswer(*store, request);
-  } else {
-    fmt::print("{}: request {} waits; `sotto job list` shows it\n", o.store, request);
+    return;
   }
+  fmt::print("{}: request {} waits until job {} is over{}; `sotto job list` shows it\n", o.store,
+             request, last->number,
+             proposal.ask.job == 0 ? "" : ", which has released a round meanwhile");
 }
 
 void RunStop(const JobOptions& o) {
@@ -81,33 +87,35 @@ void SetPaused(const JobOptions& o, bool paused) {
   if (!MayAct(o.consent)) return;
   const bool was = store->IsPaused();
   store->SetPaused(paused);
-  const char* state = paused ? "paused" : "not paused";
-  fmt::print("{}: {}{}{}\n", o.store, was == paused ? "was already " : "", state,
-             paused && was != paused
-                 ? (store->Server() ? ": the attempt that is open goes on, and no other one opens "
-                                      "until `sotto job resume`"
-                                    : ": no round opens until `sotto job resume`")
-                 : "");
+  if (!paused || was) {
+    fmt::print("{}: {}{}\n", o.store, was == paused ? "was already " : "",
+               paused ? "paused" : "not paused");
+    return;
+  }
+  const History history = store->ReadHistory();
+  const JobEntry* last = LastJob(history);
+  const char* what =
+      last == nullptr || EndOf(history, *last)
+          ? "no job runs; the next one opens no round before `sotto job resume`"
+      : store->Server()
+          ? "the attempt that is open goes on, and no other one opens until `sotto job resume`"
+          : "no round opens until `sotto job resume`";
+  fmt::print("{}: paused: {}\n", o.store, what);
 }
 
 void RunResume(const JobOptions& o) {
   const std::unique_ptr<Store> store = OpenStore(o.store);
-  const bool was_paused = store->IsPaused();
-  if (was_paused || o.consent.dry_run) {
+  if (store->IsPaused() || o.consent.dry_run) {
     SetPaused(o, false);
-    return;
-  }
-  if (const std::optional<int64_t> request = ReopenJob(*store)) {
-    SayAnswer(*store, *request);
   } else {
-    SetPaused(o, false);
+    SayAnswer(*store, ReopenJob(*store));
   }
 }
 
 void RunList(const JobOptions& o) {
   RequireOutput(o.json, o.store);
   const JobList list = ReadJobList(*OpenStore(o.store, StoreMode::kRead));
-  PrintResults(o.json, DescribeJobs(list), JobsToJson(list), Readers::kOwner);
+  PrintResults(o.json, DescribeJobs(list, o.lists_all), JobsToJson(list), Readers::kOwner);
 }
 
 void RunShow(const JobOptions& o) {
@@ -133,7 +141,11 @@ posix::Command StartCommand() {
       "start", "queue a job for the server: it begins when no other one runs");
   command.Takes({posix::Field<StartOptions>("store", &StartOptions::store, kServersStore)
                      .Argument("STORE")
-                     .Required()});
+                     .Required(),
+                 posix::Field<StartOptions>(
+                     "after", &StartOptions::after,
+                     "queue it behind the job that runs, even if that has released no round: "
+                     "without it this job replaces such a one")});
   command.TakesFor(&StartOptions::consent, ConsentRows());
   const auto job = [](auto& request) -> ServeRequest& { return request; };
   command.TakesFor(job, JobsServeFields());
@@ -160,8 +172,10 @@ posix::Command JobCommand() {
                "end a pause; or let a job that gave up, or has devices or budget again, go on")
            .TakesFor(&JobOptions::consent, ConsentRows())
            .Runs(RunResume),
-       Command("list", "the store's jobs and what waits; the operator's")
-           .Takes({JsonRow<JobOptions>("the same")})
+       Command("list", "the store's jobs, what waits, and what was refused last; the operator's")
+           .Takes({Row("all", &JobOptions::lists_all,
+                       "list all that was ever asked, and what became of it; --json has it always"),
+                   JsonRow<JobOptions>("the same")})
            .Runs(RunList),
        Command("show", "one job with its options; the operator's")
            .Takes({Row("", &JobOptions::number, "which job; without it the last one")

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -26,6 +27,7 @@
 #include "store/history.h"
 #include "store/ledger.h"
 #include "store/life.h"
+#include "store/recovery.h"
 #include "views/claims_output.h"
 #include "views/figures.h"
 #include "views/ledger_output.h"
@@ -53,6 +55,7 @@ struct StoreOptions {
   double every_s = 2;  // between two looks
   double epsilon = 0;
   std::optional<double> delta;
+  bool again = false;
   Consent consent;
 };
 
@@ -66,8 +69,27 @@ struct StoreState {
   int64_t eligible = 0;
   bool is_paused = false;
   std::optional<JobLedger> job;
-  Json device_states;  // with --devices, and while a server runs
+  std::string recovery;  // empty: the store is no recovered copy
+  Json device_states;    // with --devices, and while a server runs
+
+  JobStanding Standing() const {
+    return StandingOf(*job, server ? JobPlace::kServed : JobPlace::kLast, is_paused,
+                      Audience::kOperator);
+  }
 };
+
+std::string Time(int64_t seconds) {
+  return fmt::format("{:%F %T}Z", fmt::gmtime(static_cast<std::time_t>(seconds)));
+}
+
+// What a store that was recovered from an older copy is; empty: it was not.
+std::string DescribeRecovered(const History& history) {
+  if (!history.recovery) return "";
+  for (const JobEntry& job : history.jobs) {
+    if (std::string text = DescribeRecovery(history, job); !text.empty()) return text;
+  }
+  return fmt::format("recovered {} from an older copy", Time(history.recovery->since));
+}
 
 StoreState ReadStoreState(const StoreOptions& o) {
   const std::unique_ptr<Store> store = OpenStore(o.store, StoreMode::kRead);
@@ -84,6 +106,7 @@ StoreState ReadStoreState(const StoreOptions& o) {
   jobs.erase(jobs.begin(), jobs.end() - (jobs.empty() ? 0 : 1));
   AddPairs(*store, &jobs);
   if (!jobs.empty()) state.job = std::move(jobs.back());
+  state.recovery = DescribeRecovered(store->ReadHistory());
   if (o.lists_devices || state.live.is_object()) {
     state.device_states =
         ReadDeviceStates(o.store, devices, state.job ? state.job->turns : JobTurns());
@@ -119,13 +142,6 @@ std::string DescribeSpent(const JobLedger& ledger, const LedgerEntry& last) {
   return text;
 }
 
-// Why the job opens no attempt.
-std::string DescribeHalt(const JobLedger& ledger) {
-  if (ledger.end) return fmt::format("  {:<10} {}\n", Name(ledger.end->kind), ledger.end->reason);
-  if (!ledger.halt) return "";
-  return fmt::format("  {:<10} {}\n", Name(ledger.halt->kind), ledger.halt->reason);
-}
-
 std::string DescribeDevices(const JobLedger& ledger, bool lists_turns) {
   const std::string turns = DescribeTurns(ledger.turns);
   if (turns.empty()) return "";
@@ -140,13 +156,12 @@ std::string DescribeDevices(const JobLedger& ledger, bool lists_turns) {
          (lists_turns ? DescribeTurnsOfDevices(ledger.turns) : "");
 }
 
-std::string DescribeSpending(const JobLedger& ledger) {
+std::string DescribeSpending(const JobLedger& ledger, const JobStanding& standing) {
   const JobEntry& job = ledger.job;
-  std::string text =
-      fmt::format("  job        {}, model {}: {} of {} released, {}{}\n", job.number, job.model,
-                  job.released, Counted(ledger.rounds, "round"), Counted(job.attempts, "attempt"),
-                  ledger.end ? "; it is over" : "");
-  text += DescribeHalt(ledger);
+  std::string text = fmt::format(
+      "  job        {}, model {}: {} of {} released, {}\n  state      {}\n", job.number, job.model,
+      job.released, Counted(ledger.rounds, "round"), Counted(job.attempts, "attempt"),
+      standing.Text());
   if (ledger.releases.empty()) return text + "  spent      nothing is released\n";
   const LedgerEntry& last = ledger.releases.back();
   if (!FindCodec(last.mechanism)->certified) {
@@ -159,8 +174,8 @@ std::string DescribeSpending(const JobLedger& ledger) {
   return text;
 }
 
-std::string DescribeJob(const JobLedger& ledger, bool lists_turns) {
-  return DescribeSpending(ledger) + DescribeDevices(ledger, lists_turns) +
+std::string DescribeJob(const JobLedger& ledger, const JobStanding& standing, bool lists_turns) {
+  return DescribeSpending(ledger, standing) + DescribeDevices(ledger, lists_turns) +
          DescribeLastEvaluation(ledger);
 }
 
@@ -169,9 +184,10 @@ std::string Describe(const StoreOptions& o, const StoreState& state) {
   text += state.server ? fmt::format("  server     process {}\n", *state.server)
                        : "  server     none runs\n";
   text += fmt::format("  devices    {}, {} eligible\n", state.devices, state.eligible);
+  if (!state.recovery.empty()) text += fmt::format("  copy       {}\n", state.recovery);
   text += DescribeLive(state.live, state.device_states);
   if (state.is_paused) text += "  paused     no round opens until `sotto job resume`\n";
-  text += state.job ? DescribeJob(*state.job, o.lists_turns) : "  job        none has begun\n";
+  text += state.job ? DescribeJob(*state.job, state.Standing(), o.lists_turns) : "  job        none has begun\n";
   if (!o.lists_devices) return text;
   return text + DescribeDeviceStates(state.device_states, state.server.has_value());
 }
@@ -184,13 +200,12 @@ Json ToJson(const StoreOptions& o, const StoreState& state) {
                {"eligible_devices", state.eligible},
                {"live", state.live},
                {"paused", state.is_paused},
+               {"recovered", state.recovery.empty() ? Json(nullptr) : Json(state.recovery)},
                {"job", nullptr}};
   if (o.lists_devices) json["device_states"] = state.device_states;
   if (!state.job) return json;
   const JobEntry& job = state.job->job;
-  const JobStanding standing =
-      StandingOf(*state.job, state.server ? JobPlace::kServed : JobPlace::kLast, state.is_paused,
-                 Audience::kOperator);
+  const JobStanding standing = state.Standing();
   json["job"] = {
       {"job", job.number},
       {"model", job.model},
@@ -373,8 +388,20 @@ void RecoverStore(const StoreOptions& o) {
     throw std::invalid_argument(
         fmt::format("{}: process {} serves it; stop that first", o.store, *server));
   }
-  fmt::print("{}, if it is recovered as all there is:\n{}", o.store,
-             DescribeCopy(store->ReadHistory()));
+  const History history = store->ReadHistory();
+  if (history.recovery && !o.again) {
+    const std::string record = fmt::format("recovery number {}", history.recovery->number);
+    if (InspectStore(o.store).last_record == record) {
+      fmt::print("{}: it is recovered already, {}; start its server\n", o.store,
+                 Time(history.recovery->since));
+      return;
+    }
+    throw std::invalid_argument(fmt::format(
+        "{}: {}; nothing was changed. Start its server. Only if this file is once more an older "
+        "copy, since that last state is lost, too, give --again",
+        o.store, DescribeRecovered(history)));
+  }
+  fmt::print("{}, if it is recovered as all there is:\n{}", o.store, DescribeCopy(history));
   if (!GoOn(o.consent, "recover it? A newer copy cannot be used afterwards")) return;
   store->Recover();
   fmt::print("{}: recovered; start its server\n", o.store);
@@ -446,7 +473,10 @@ posix::Command StoreCommand() {
            .Takes({posix::Field<StoreOptions>("store", &StoreOptions::store,
                                               "the copy, where the store was")
                        .Argument("COPY")
-                       .Required()})
+                       .Required(),
+                   Row("again", &StoreOptions::again,
+                       "of a copy that was recovered before: the last state since is lost, too. "
+                       "All devices must settle anew")})
            .TakesFor(&StoreOptions::consent, ConsentRows())
            .Runs(RecoverStore)});
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "round/budget.h"
 #include "round/job.h"
 #include "service/job_queue.h"
 #include "service/job_settings.h"
@@ -22,25 +23,53 @@ void RequireBeginning(const JobConfig& config, const DeviceRegistry& devices) {
   Job(config, devices, log, Key());
 }
 
-std::string DescribeTurn(const History& history, bool has_server, JobAsk* ask) {
+// When the job begins, as the last line and the question.
+void AddTurn(const History& history, bool has_server, bool after, JobProposal* proposal) {
   const JobEntry* last = LastJob(history);
   const bool is_free = last == nullptr || EndOf(history, *last).has_value();
   const std::string by = has_server ? "" : "; no server runs, the next `sotto serve` begins it";
+  const auto is = [proposal](std::string line, std::string question) {
+    proposal->lines.push_back(std::move(line));
+    proposal->question = std::move(question);
+  };
   if (NextStart(history) != nullptr) {
-    return "it begins after the jobs that are queued, and no figure above counts those" + by;
+    return is("it begins after the jobs that are queued, and no figure above counts those" + by,
+              "queue this job?");
   }
-  if (is_free) return "it begins at once" + by;
-  if (last->released > 0) return fmt::format("it begins when job {} is over{}", last->number, by);
-  ask->job = last->number;
-  return fmt::format("job {} has released no round: this one replaces it{}{}", last->number,
-                     last->attempts > 0 ? "; turns that its attempts took stay charged" : "", by);
+  if (is_free) return is("it begins at once" + by, "begin this job?");
+  if (last->released > 0 || after) {
+    return is(fmt::format("it begins when job {} is over, and replaces nothing{}", last->number, by),
+              fmt::format("queue this job behind job {}?", last->number));
+  }
+  proposal->ask.job = last->number;
+  is(fmt::format("it REPLACES job {}, which runs and has released no round{}. If that releases its "
+                 "first round before the server takes this request, it begins when job {} is over "
+                 "instead. To queue it behind job {} in any case: --after{}",
+                 last->number,
+                 last->attempts > 0 ? "; turns that its attempts took stay charged" : "",
+                 last->number, last->number, by),
+     fmt::format("end job {} and begin this one in its place?", last->number));
+}
+
+// Why the last job, which is over, would open no round if it went on now; empty: it may.
+std::string WhyNotGoesOn(Store& store, const History& history, const JobEntry& last) {
+  if (std::string turns = WhyNotReopened(history, last); !turns.empty()) return turns;
+  ServeRequest request;
+  request.store = store.name();
+  request = ResumingRequest(GoOnWith(request, history, last).request, store, last);
+  const uint32_t eligible = store.LoadDevices().eligible();
+  const JobConfig config = ServedConfig(request, eligible, history, &last);
+  Budget budget(config, PhasesOf(history.store, last));
+  budget.SetFleet(eligible, static_cast<uint32_t>(last.released),
+                  static_cast<uint32_t>(last.attempts));
+  return budget.Refusal(static_cast<uint32_t>(last.released));
 }
 
 }  // namespace
 
-JobProposal ProposeJob(const ServeRequest& request, Store& store) {
+JobProposal ProposeJob(const ServeRequest& request, bool after, Store& store) {
   const History now = store.ReadHistory();
-  const History history = AfterTheJobThatRuns(now);
+  const History history = AfterTheJobThatRuns(now, after);
   const DeviceRegistry devices = store.LoadDevices();
   const uint32_t eligible = devices.eligible();
   if (eligible == 0) {
@@ -63,7 +92,7 @@ JobProposal ProposeJob(const ServeRequest& request, Store& store) {
   if (!config.codec->certified) {
     proposal.lines.emplace_back("NO PRIVACY: this job protects nothing; for experiments only");
   }
-  proposal.lines.push_back(DescribeTurn(now, store.Server().has_value(), &proposal.ask));
+  AddTurn(now, store.Server().has_value(), after, &proposal);
   return proposal;
 }
 
@@ -89,15 +118,28 @@ void WithdrawRequest(Store& store, int64_t request) {
                   request, store.name()));
 }
 
-std::optional<int64_t> ReopenJob(Store& store) {
+int64_t ReopenJob(Store& store) {
   const History history = store.ReadHistory();
   const JobEntry* last = LastJob(history);
-  const std::optional<HaltEntry> end = last == nullptr ? std::nullopt : EndOf(history, *last);
-  if (!end) return std::nullopt;
+  if (last == nullptr) {
+    throw std::invalid_argument(fmt::format(
+        "{}: it is not paused, and no job has begun; begin one, `sotto job start`", store.name()));
+  }
+  const std::optional<HaltEntry> end = EndOf(history, *last);
+  if (!end) {
+    throw std::invalid_argument(fmt::format("{}: it is not paused, and job {} is under way{}",
+                                            store.name(), last->number,
+                                            store.Server() ? "" : "; start its server"));
+  }
   if (!MayReopen(end->kind)) {
     throw std::invalid_argument(
         fmt::format("{}: job {} is over: {}; begin another one, `sotto job start`", store.name(),
                     last->number, end->reason));
+  }
+  if (const std::string why = WhyNotGoesOn(store, history, *last); !why.empty()) {
+    throw std::invalid_argument(
+        fmt::format("{}: job {} is over, {}, and cannot go on: {}", store.name(), last->number,
+                    Name(end->kind), why));
   }
   return store.Ask({JobAct::kResume, last->number, "", false});
 }

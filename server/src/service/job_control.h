@@ -18,8 +18,10 @@ namespace sotto::server {
 struct JobProposal {
   JobAsk ask;
   std::vector<std::string> lines;  // what it costs alone and with earlier jobs, and when it begins
+  std::string question;            // that says what will happen
 };
-JobProposal ProposeJob(const ServeRequest& request, Store& store);
+//   after  it waits until the job that runs is over, even if that has released no round
+JobProposal ProposeJob(const ServeRequest& request, bool after, Store& store);
 
 // Asks the server to end the last job. Returns the request's number.
 int64_t StopJob(Store& store);
@@ -27,9 +29,9 @@ int64_t StopJob(Store& store);
 // Withdraws a queued job.
 void WithdrawRequest(Store& store, int64_t request);
 
-// Asks the server to go on with the last job, which is over and may reopen. Absent: nothing stops
-// it. Returns the request's number.
-std::optional<int64_t> ReopenJob(Store& store);
+// Asks the server to go on with the last job, which is over and may reopen. Returns the request's
+// number.
+int64_t ReopenJob(Store& store);
 
 // What became of a request, as soon as a server has answered it; absent: none has within this time,
 // or none runs.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/counted.h"
+
 namespace sotto::server {
 namespace {
 
@@ -40,6 +42,24 @@ const JobEntry* JobBegunWith(const History& history, const std::string& settings
 }
 
 bool MayReopen(Halt end) { return IsRetried(end) || end == Halt::kNoTurns || end == Halt::kBudget; }
+
+// A device that is not in the job yet has its turns; so may one that has not settled.
+std::string WhyNotReopened(const History& history, const JobEntry& last) {
+  const JobTurns turns = TurnsOf(history, last);
+  if (turns.participations == 0) return "";
+  int64_t with_turn = 0;
+  for (const DeviceRecord& device : history.devices) {
+    const auto its = std::find_if(turns.devices.begin(), turns.devices.end(),
+                                  [&](const DeviceTurns& each) { return each.id == device.id; });
+    const bool has_turn = its == turns.devices.end() || its->left > 0 || its->must_settle;
+    with_turn += device.is_eligible() && has_turn ? 1 : 0;
+  }
+  if (with_turn >= turns.cohort) return "";
+  return fmt::format(
+      "{} of the {} that a round needs have a turn left; add devices with `sotto keys new`, or "
+      "begin another job, `sotto job start`",
+      with_turn, Counted(turns.cohort, "device"));
+}
 
 const JobEntry* JobToGoOnWith(const History& history) {
   const JobEntry* last = LastJob(history);

@@ -17,6 +17,7 @@
 #include "base/wall_clock.h"
 #include "sotto/posix/files.h"
 #include "views/device_states.h"
+#include "views/overview.h"
 #include "views/progress.h"
 #include "views/turns_output.h"
 
@@ -131,7 +132,7 @@ std::string DescribeLive(const Json& live, const Json& states) {
                       phase["attempt"].get<int64_t>(), phase["drawn"].get<int64_t>(),
                       kind == "open" && left > 0 ? TimeLeft(left) : "its result is being computed");
   }
-  std::string text = fmt::format("  now        {}{}\n", kind, now.empty() ? "" : ": " + now);
+  std::string text = fmt::format("  now        {}\n", StateText(kind, now));
   std::map<std::string, std::vector<std::string>> names;
   for (const Json& device : states.at("devices")) names[device.at("state")].push_back(device["id"]);
   for (const DeviceStateRow& row : kDeviceStates) {

@@ -256,7 +256,7 @@ void ServedJob::End(bool was_stopped) {
 
 void ServedJob::WriteEnd(bool was_stopped) {
   const ServeEnd end =
-      was_stopped ? ServeEnd{"stopped", nullptr, kStopReason}
+      was_stopped ? ServeEnd{"interrupted", nullptr, kStopReason}
                   : ServeEnd{KindOf(job_->end()).state, Name(job_->end()), job_->finish_reason()};
   WriteResults(request_, inputs_, end, parts_.log, *job_, report_, *evaluations_, network_);
   is_written_ = true;

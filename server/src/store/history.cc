@@ -224,10 +224,10 @@ std::optional<HaltEntry> EndOf(const History& history, const JobEntry& job) {
   return end;
 }
 
-History AfterTheJobThatRuns(History history) {
+History AfterTheJobThatRuns(History history, bool after) {
   if (history.jobs.empty()) return history;
   JobEntry& last = history.jobs.back();
-  if (last.released == 0 || EndOf(history, last)) return history;
+  if ((last.released == 0 && !after) || EndOf(history, last)) return history;
   const privacy::Plan plan = PlanOf(history, last);
   const int64_t rounds = PlanNow(history.store, last).rounds;
   if (plan.sampling == privacy::Sampling::kPasses) {

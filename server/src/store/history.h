@@ -53,7 +53,8 @@ std::optional<HaltEntry> EndOf(const History& history, const JobEntry& job);
 
 // With the last job, if it runs, as if it had released all its rounds: a job that is queued comes
 // after it, and no figure that somebody agrees to may rise by that.
-History AfterTheJobThatRuns(History history);
+//   after  even if it has released none: the job that is queued does not replace it
+History AfterTheJobThatRuns(History history, bool after);
 
 // The owners of the store's devices, and whether two devices of one owner have shared a cohort:
 // found in the turns of a job of passes, and assumed of every other job that released something.

@@ -1,5 +1,6 @@
 #include "views/jobs_output.h"
 
+#include <algorithm>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -7,6 +8,8 @@
 
 #include "accounting/figures.h"
 #include "base/counted.h"
+#include "base/json_text.h"
+#include "spec/job_spec.h"
 #include "views/claims_output.h"
 #include "views/figures.h"
 #include "views/overview.h"
@@ -42,20 +45,58 @@ std::string Spent(const JobLedger& job) {
 }
 
 std::string Line(const JobList& list, const JobLedger& job) {
-  const JobStanding standing = StandingIn(list, job);
-  return fmt::format("job {}: {}, {} of {} released, {}; {}{}{}\n", job.job.number, job.job.model,
-                     job.job.released, Counted(job.rounds, "round"), Spent(job), standing.state,
-                     standing.reason.empty() ? "" : ": ", standing.reason);
+  return fmt::format("job {}: {}, {} of {} released, {}; {}\n", job.job.number, job.job.model,
+                     job.job.released, Counted(job.rounds, "round"), Spent(job),
+                     StandingIn(list, job).Text());
+}
+
+std::string Time(int64_t seconds) {
+  return fmt::format("{:%F %T}Z", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
 
 std::string Line(const JobRequestEntry& request) {
-  const std::string what = request.ask.act == JobAct::kStart
-                               ? "start"
-                               : fmt::format("{} job {}", Name(request.ask.act), request.ask.job);
-  return fmt::format(
-      "request {}: {}, {}\n", request.number, what,
-      request.answer ? fmt::format("{}: {}", Name(request.answer->outcome), request.answer->reason)
-                     : "waits");
+  std::string what = request.ask.act == JobAct::kStart
+                         ? "start"
+                         : fmt::format("{} job {}", Name(request.ask.act), request.ask.job);
+  if (!request.answer && request.ask.act == JobAct::kStart && request.ask.job != 0) {
+    what += fmt::format(", in place of job {} unless that releases a round first", request.ask.job);
+  }
+  const std::optional<JobAnswer>& answer = request.answer;
+  return fmt::format("request {}, {}: {}, {}\n", request.number, Time(request.asked), what,
+                     answer ? fmt::format("{} {}: {}", Name(answer->outcome), Time(answer->since),
+                                          answer->outcome == JobOutcome::kBegun
+                                              ? fmt::format("job {}", answer->job)
+                                              : answer->reason)
+                            : "waits");
+}
+
+// Of the requests that have an answer: the newest ones that were refused since the last job began.
+bool IsNews(const JobList& list, const JobRequestEntry& request) {
+  constexpr int64_t kNewest = 5;
+  const auto later = std::count_if(list.requests.begin(), list.requests.end(), [&](const auto& each) {
+    return each.number > request.number && each.answer &&
+           each.answer->outcome == JobOutcome::kRefused;
+  });
+  return request.answer->outcome == JobOutcome::kRefused && later < kNewest &&
+         (list.jobs.empty() || request.answer->since >= list.jobs.back().job.begun);
+}
+
+// The options that nobody gave, with the values that hold for the job, as comments of a file of
+// --config.
+std::string Defaults(const JobLedger& ledger, const std::string& given) {
+  const Json configuration = ParseJson(ledger.job.configuration);
+  const JobRequest request;
+  std::string lines;
+  for (const JobField& row : JobFields()) {
+    const std::string name = row.name;
+    if (!row.is_option() || ("\n" + given).find("\n" + name + " = ") != std::string::npos) continue;
+    const Json held = configuration.value(row.stored_name(), Json(nullptr));
+    const posix::Value value = row.get(request);
+    std::string text = posix::IsAbsent(value) ? "" : posix::ExactText(row, value);
+    if (!held.is_null()) text = held.is_string() ? held.get<std::string>() : held.dump();
+    if (!text.empty()) lines += fmt::format("# {} = \"{}\"\n", name, text);
+  }
+  return lines;
 }
 
 }  // namespace
@@ -69,12 +110,12 @@ JobList ReadJobList(Store& store) {
   return list;
 }
 
-std::string DescribeJobs(const JobList& list) {
+std::string DescribeJobs(const JobList& list, bool lists_all) {
   std::string text = list.jobs.empty() ? "no job has begun\n" : "";
   for (const JobLedger& job : list.jobs) text += Line(list, job);
+  if (list.is_paused) text += "paused: no round opens until `sotto job resume`\n";
   for (const JobRequestEntry& request : list.requests) {
-    const bool is_shown = !request.answer || request.answer->outcome == JobOutcome::kRefused;
-    if (is_shown) text += Line(request);
+    if (lists_all || !request.answer || IsNews(list, request)) text += Line(request);
   }
   return text;
 }
@@ -103,10 +144,12 @@ Json JobsToJson(const JobList& list) {
                  {"job", request.ask.job == 0 ? Json(nullptr) : Json(request.ask.job)},
                  {"asked", request.asked},
                  {"outcome", nullptr},
+                 {"answered", nullptr},
                  {"reason", ""},
                  {"settings", request.ask.settings}};
     if (request.answer) {
       json["outcome"] = Name(request.answer->outcome);
+      json["answered"] = request.answer->since;
       json["reason"] = request.answer->reason;
       if (request.answer->job != 0) json["job"] = request.answer->job;
     }
@@ -118,9 +161,10 @@ Json JobsToJson(const JobList& list) {
 std::optional<std::string> DescribeJob(const JobList& list, int64_t job) {
   for (const JobLedger& ledger : list.jobs) {
     if (ledger.job.number != job) continue;
-    return fmt::format("{}begun {:%F %T}Z, {}\n{}", Line(list, ledger),
-                       fmt::gmtime(static_cast<std::time_t>(ledger.job.begun)),
-                       Counted(ledger.job.attempts, "attempt"), Settings(list, job));
+    const std::string given = Settings(list, job);
+    return fmt::format("{}begun {}, {}\n{}# by default:\n{}", Line(list, ledger),
+                       Time(ledger.job.begun), Counted(ledger.job.attempts, "attempt"), given,
+                       Defaults(ledger, given));
   }
   return std::nullopt;
 }

@@ -23,15 +23,18 @@ struct JobList {
 
 JobList ReadJobList(Store& store);
 
-// A line for each job, and one for each request that waits or was refused.
-std::string DescribeJobs(const JobList& list);
+// A line for each job, and one for each request that waits; of the refused ones the newest since
+// the last job began.
+//   lists_all  lists all requests
+std::string DescribeJobs(const JobList& list, bool lists_all = false);
 
 // {"jobs": [{"job", "model", "begun", "rounds", "rounds_released", "attempts", "state", "ended",
 // "reason", "epsilon", "settings"}...], "requests": [{"request", "act", "job", "asked", "outcome",
-// "answer", "settings"}...]}
+// "answered", "reason", "settings"}...]}
 nlohmann::ordered_json JobsToJson(const JobList& list);
 
-// One job whole: its options, its state, its claims. Null: there is no such job.
+// One job whole: its state, its claim, the options that were given and, as comments, all others.
+// Null: there is no such job.
 std::optional<std::string> DescribeJob(const JobList& list, int64_t job);
 
 }  // namespace sotto::server

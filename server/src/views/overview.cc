@@ -304,6 +304,15 @@ Json OverviewOfClasses(uint32_t round, const EvaluatedData& data, const Evaluati
 
 Json JobStanding::EndedToJson() const { return ended == nullptr ? Json(nullptr) : Json(ended); }
 
+std::string JobStanding::Text() const {
+  return StateText(ended == nullptr ? state : fmt::format("over ({})", ended), reason);
+}
+
+std::string StateText(const std::string& state, const std::string& reason) {
+  if (reason.empty()) return state;
+  return reason.rfind(state, 0) == 0 ? reason : state + ": " + reason;
+}
+
 // The reason in the store is the operator's: it may count devices.
 JobStanding StandingOf(const JobLedger& job, JobPlace place, bool is_paused, Audience audience) {
   const bool is_operators = audience == Audience::kOperator;
@@ -311,7 +320,10 @@ JobStanding StandingOf(const JobLedger& job, JobPlace place, bool is_paused, Aud
     const HaltKind& kind = KindOf(job.end->kind);
     return {kind.state, kind.name, is_operators ? job.end->reason : kind.words};
   }
-  if (place != JobPlace::kServed) return {"stopped", nullptr, "no server runs it now"};
+  if (place != JobPlace::kServed) {
+    return {"interrupted", nullptr,
+            is_operators ? "no server runs; `sotto serve` goes on with it" : "no server runs"};
+  }
   if (!job.halt) return {"running", nullptr, ""};
   return {is_paused ? "paused" : KindOf(job.halt->kind).state, nullptr,
           is_operators ? job.halt->reason : ""};

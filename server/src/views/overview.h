@@ -65,12 +65,17 @@ enum class JobPlace { kPast, kLast, kServed };
 
 // What a job is about. All views that show it take it from here.
 struct JobStanding {
-  const char* state = "";       // running, paused, waiting, finished, gave-up, stopped
+  const char* state = "";       // running, paused, waiting, interrupted, or of kHalts
   const char* ended = nullptr;  // name of the end (round/halt.h); null: the job is not over
   std::string reason;           // for people
 
   nlohmann::ordered_json EndedToJson() const;
+  // "over (no-turns): the turns of its devices are used", "interrupted: no server runs", "running"
+  std::string Text() const;
 };
+
+// "waiting: 3 devices are eligible"; a reason that begins with the state says it once.
+std::string StateText(const std::string& state, const std::string& reason);
 
 //   is_paused  the store's jobs are
 JobStanding StandingOf(const JobLedger& job, JobPlace place, bool is_paused, Audience audience);

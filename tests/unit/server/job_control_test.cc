@@ -50,7 +50,7 @@ class JobControlTest : public SqliteStoreTest {
   }
 
   std::string Proposal(const ServeRequest& request) {
-    return fmt::format("{}", fmt::join(ProposeJob(request, *store_).lines, "\n"));
+    return fmt::format("{}", fmt::join(ProposeJob(request, false, *store_).lines, "\n"));
   }
 
   std::string WhyNot(const ServeRequest& request) {

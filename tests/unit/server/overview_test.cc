@@ -83,7 +83,7 @@ TEST_F(OverviewTest, OfAStoreHasItsJobsRoundsClaimsAndEvaluations) {
   EXPECT_EQ(job["job"], 2);
   EXPECT_EQ(job["rounds_planned"], 1000);
   EXPECT_EQ(job["rounds_released"], 3);
-  EXPECT_EQ(job["state"], "stopped");
+  EXPECT_EQ(job["state"], "interrupted");
   ASSERT_EQ(job["rounds"].size(), 3U);
   EXPECT_EQ(job["rounds"][2]["round"], 3);
   EXPECT_EQ(job["rounds"][2]["epsilon"]["epsilon"], 3.0);
@@ -210,7 +210,7 @@ TEST_F(OverviewTest, AJobThatEndsBeforeItsPlanIsOverInEveryView) {
     return overview["jobs"].back();
   };
   EXPECT_TRUE(ended(Audience::kPublic)["ended"].is_null());
-  EXPECT_EQ(ended(Audience::kPublic)["state"], "stopped") << "no server runs it";
+  EXPECT_EQ(ended(Audience::kPublic)["state"], "interrupted") << "no server runs it";
   EXPECT_EQ(OverviewOfStore(store, Audience::kPublic)["jobs"][0]["ended"], "replaced");
   JobConfig config = SmallConfig();
   config.plan.rounds = 1000;
