@@ -297,8 +297,12 @@ TEST(LiveFleetTest, AServerStaysAndAKillLosesNoJobAndNoRequest) {
   std::vector<Process> clients = site.Clients(server.port);
   EXPECT_TRUE(Says(Sotto(site, StartJob(site, "2")), "job 1 has begun"));
   server.process.End();
-  server = site.Serve({"--listen", Address(server.port)});
+  std::filesystem::create_directory(site.Path("out"));
+  server = site.Serve({"--listen", Address(server.port), "--json", site.Path("out/results.json")});
+  std::filesystem::remove(site.Path("out"));
   EXPECT_TRUE(LogSays(server, "all 2 rounds of the plan are released")) << ReadFile(server.log);
+  EXPECT_TRUE(LogSays(server, "WARNING: job 1 is over, and its results are not written"))
+      << ReadFile(server.log);
   EXPECT_TRUE(LogSays(server, "no job runs")) << ReadFile(server.log);
   EXPECT_TRUE(Says(Sotto(site, {"status", store}), "state      over (all-rounds): all 2"));
   EXPECT_TRUE(Says(Sotto(site, {"job", "stop", store}, 2), "over already"));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -175,6 +176,19 @@ nlohmann::ordered_json ResultsToJson(const ServeRequest& o, const InputDigests& 
   return json;
 }
 
+// One that fails does not keep the others from being written. Throws what all of them said.
+void WriteAll(const std::vector<std::function<void()>>& writers) {
+  std::vector<std::string> failures;
+  for (const auto& write : writers) {
+    try {
+      write();
+    } catch (const std::exception& error) {
+      failures.emplace_back(error.what());
+    }
+  }
+  if (!failures.empty()) throw std::runtime_error(fmt::format("{}", fmt::join(failures, "; ")));
+}
+
 }  // namespace
 
 std::string DescribeOutcome(const JobConfig& config, const RoundOutcome& outcome, bool seeded) {
@@ -306,10 +320,10 @@ void WriteResults(const ServeRequest& o, const InputDigests& inputs, const Serve
   operators["network"] = NetworkToJson(network);
   if (ledger.turns.participations > 0) operators["turns"] = TurnsToJson(ledger.turns);
   results["operator"] = operators;
-  WriteModel(ModelOutput(o), job.parameters());
   const std::vector<float> average = job.Average();
-  WriteModel(AverageOutput(o), {average.data(), average.size()});
-  WriteJson(o.json, results, Readers::kOwner);
+  WriteAll({[&] { WriteModel(ModelOutput(o), job.parameters()); },
+            [&] { WriteModel(AverageOutput(o), {average.data(), average.size()}); },
+            [&] { WriteJson(o.json, results, Readers::kOwner); }});
 }
 
 }  // namespace sotto::server

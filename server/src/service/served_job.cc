@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -238,10 +239,28 @@ void ServedJob::EndInPool() {
                               is_over_ = true;
                               network_ = parts_.server->Figures();
                             }});
-  parts_.server->RunInPool({[this](const std::atomic<bool>& must_stop) {
-                              if (!must_stop) WriteEnd(false);
+  const auto failure = std::make_shared<std::string>();
+  parts_.server->RunInPool({[this, failure](const std::atomic<bool>& must_stop) {
+                              if (!must_stop) *failure = TryToWriteEnd();
                             },
-                            [] {}});
+                            [this, failure] {
+                              if (!failure->empty()) Warn(*failure);
+                            }});
+}
+
+// A server that stays does not end for want of a file: all that was to be written is in its store.
+// Returns a warning; empty: it is written.
+std::string ServedJob::TryToWriteEnd() {
+  try {
+    WriteEnd(false);
+  } catch (const std::exception& error) {
+    if (request_.once) throw;
+    return fmt::format(
+        "WARNING: job {} is over, and its results are not written: {}. The store has them: `sotto "
+        "model export`, `sotto account ledger` and `sotto report` write them again",
+        number_, error.what());
+  }
+  return "";
 }
 
 void ServedJob::End(bool was_stopped) {

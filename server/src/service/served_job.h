@@ -72,6 +72,7 @@ class ServedJob {
   void WarnOfStart();
 
   void WarnOfEnd();
+  std::string TryToWriteEnd();
   void WriteEnd(bool was_stopped);
 
   const JobChoice choice_;

@@ -143,7 +143,13 @@ void ServeSession::SayDue() {
     const std::lock_guard<std::mutex> lock(mutex_);
     lines.swap(due_);
   }
-  for (const std::string& line : lines) log_.Write(line);
+  for (const std::string& line : lines) {
+    if (line.rfind("WARNING", 0) == 0) {
+      Warn(line);
+    } else {
+      log_.Write(line);
+    }
+  }
 }
 
 // What the page shows of a job from its beginning on.
