@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kWriteMs = 5000;
 constexpr uint64_t kLookMs = 60000;
-constexpr int64_t kStoreLookSeconds = 30;
+constexpr int64_t kStoreLookSeconds = 5;  // rounds may be short, and disks fill fast
 
 // Beyond these a minute an operator wants to know.
 constexpr double kManyFailures = 60;
@@ -38,6 +38,7 @@ void ServeMonitor::WatchStore(const std::string& store, int64_t attempts, uint64
   job_.store_attempts = attempts;
   release_bytes_ = release_bytes;
   told_.clear();
+  next_store_look_ = 0;
 }
 
 void ServeMonitor::OnOutcome(const RoundOutcome& outcome) {
@@ -78,12 +79,12 @@ void ServeMonitor::OnWarning() {
 
 void ServeMonitor::Alive(const Server& server, uint64_t eligible_devices, uint64_t now_ms) {
   watchdog_.Alive(now_ms);
+  LookForStoreAlarms();
   const bool must_write = !file_.empty() && now_ms >= next_write_ms_;
   const bool must_look = now_ms >= next_look_ms_;
   if (!must_write && !must_look) return;
   const NetworkFigures figures = server.Figures();
   if (must_look) LookForAlarms(figures, now_ms);
-  if (must_look) LookForStoreAlarms();
   if (!must_write) return;
   next_write_ms_ = now_ms + kWriteMs;
   std::string failure;
@@ -120,7 +121,7 @@ void ServeMonitor::LookForStoreAlarms() {
   std::vector<std::string> lines;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!job_.store) return;
+    if (!job_.store || !std::exchange(has_looked_, false)) return;
     for (const StoreAlarm& alarm :
          StoreAlarms(store_, *job_.store, job_.store_attempts, release_bytes_)) {
       if (told_.insert(alarm.kind).second) lines.push_back(alarm.text);
@@ -142,6 +143,7 @@ void ServeMonitor::LookAtStoreIfDue() {
   const std::optional<StoreFigures> figures = LookAtStore(store);
   const std::lock_guard<std::mutex> lock(mutex_);
   job_.store = figures;
+  has_looked_ = true;
 }
 
 void ServeMonitor::Write() {

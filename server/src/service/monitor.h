@@ -76,6 +76,7 @@ class ServeMonitor {
   uint64_t release_bytes_ = 0;
   std::set<StoreAlarm::Kind> told_;  // of this job
   int64_t next_store_look_ = 0;      // seconds since 1970
+  bool has_looked_ = false;          // at the store, and nobody has seen what that found
   std::string due_;                  // what Write() writes; empty: nothing
   std::string failure_;              // of the last Write(); empty: there was none
 };

@@ -345,6 +345,7 @@ void ServeSession::Run() {
   }
   LogStart();
   if (first == nullptr) {
+    monitor_.WatchStore(request_.store, AttemptsOf(history), 0);
     ShowIdle();
     TellReady();
   }

@@ -46,12 +46,19 @@ std::vector<StoreAlarm> StoreAlarms(const std::string& name, const StoreFigures&
   std::vector<StoreAlarm> alarms;
   const uint64_t need = std::max(kLeastRoom, kReleasesOfRoom * release_bytes);
   if (store.free_bytes < need) {
+    const auto folder = std::filesystem::absolute(name).parent_path().string();
+    const std::string needs =
+        release_bytes == 0
+            ? ""
+            : fmt::format(", and a release of this job writes up to {}", Megabytes(release_bytes));
     alarms.push_back(
         {StoreAlarm::Kind::kDisk,
-         fmt::format("WARNING: the disk of {} fills: {} are free, and {} releases need up to {}. A "
-                     "server that cannot write ends its job. Make room, or move the store while no "
-                     "server runs; --keep-models 1 lets it grow no further",
-                     name, Megabytes(store.free_bytes), kReleasesOfRoom, Megabytes(need))});
+         fmt::format("WARNING: the disk of {} fills: {} are free (`df {}`){}. A server that "
+                     "cannot write ends, and goes on when it is started with room again. Make room "
+                     "there; or stop the server and start it with --keep-models 1, which deletes "
+                     "older models and lets the store grow no further, or move the store to a "
+                     "larger disk",
+                     folder, Megabytes(store.free_bytes), folder, needs)});
   }
   const int64_t behind = AttemptsBehind(store, attempts);
   if (store.copy && behind > 0 && store.looked - store.copy->made > kOldCopySeconds) {

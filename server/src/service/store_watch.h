@@ -42,6 +42,7 @@ struct StoreAlarm {
   Kind kind;
   std::string text;
 };
+//   release_bytes  ReleaseBytes() of the job that runs; 0: none does
 std::vector<StoreAlarm> StoreAlarms(const std::string& name, const StoreFigures& store,
                                     int64_t attempts, uint64_t release_bytes);
 

@@ -141,7 +141,11 @@ TEST(StoreWatch, ADiskThatFillsAndAnOldCopyAreAlarms) {
   store.free_bytes = kLeastRoom;
   store.looked = 100000;
   EXPECT_TRUE(StoreAlarms("fleet.db", store, 7, 1000).empty()) << "no copy is known";
-  EXPECT_EQ(StoreAlarms("fleet.db", store, 7, kLeastRoom / kReleasesOfRoom + 1).size(), 1u);
+  const std::vector<StoreAlarm> fills =
+      StoreAlarms("/var/lib/fleet.db", store, 7, kLeastRoom / kReleasesOfRoom + 1);
+  ASSERT_EQ(fills.size(), 1u);
+  EXPECT_TRUE(Says(fills[0].text, "disk of /var/lib fills: 16.8 MB are free (`df /var/lib`)"));
+  EXPECT_TRUE(Says(fills[0].text, "a release of this job writes up to 1.7 MB")) << fills[0].text;
   store.copy = CopyRecord{7, 100000 - 2 * kOldCopySeconds};
   EXPECT_TRUE(StoreAlarms("fleet.db", store, 7, 1000).empty()) << "it knows all attempts";
   const std::vector<StoreAlarm> alarms = StoreAlarms("fleet.db", store, 9, 1000);
