@@ -327,9 +327,44 @@ TEST_F(KeysTest, AKitIsWrittenAgainAsItWas) {
   EXPECT_EQ(ReadFile(Path("last")), ReadFile(Path("moved")));
   EXPECT_FALSE(Same(last.key.secret, posix::ReadKit(Path("again")).key.secret));
   Succeeds("new", "other");
-  Fails(2, "export", "other --kit " + Path("none"), "add --server HOST:PORT");
   Succeeds("export", "other --server c:3 --accept-model any --kit " + Path("other"));
   Succeeds("export", "other --kit " + Path("other.again"));
+}
+
+TEST_F(KeysTest, ALaterKitSaysWhatTheLastOneOfTheStoreSaid) {
+  Succeeds("new", "a --kits " + Path("kits") +
+                      " --server a:1 --accept-model any --data x.csv --samples 0:9");
+  Succeeds("new", "b --data y.csv --kits " + Path("kits"));
+  const posix::KitSettings settings = posix::ReadKit(Path("kits/b.sotto")).settings;
+  EXPECT_EQ(settings.server, "a:1");
+  EXPECT_EQ(settings.accept_model, "any");
+  EXPECT_EQ(settings.data, "y.csv");
+  EXPECT_EQ(settings.samples, "") << "they are the other device's";
+  Succeeds("new", "c");
+  Succeeds("export", "c --kit " + Path("c"));
+  EXPECT_EQ(posix::ReadKit(Path("c")).settings.data, "y.csv");
+}
+
+TEST_F(KeysTest, ARotationReplacesTheFilesOfTheOldKeyAndNoOthers) {
+  Succeeds("new", "a b --out " + Path("keys") + " --kits " + Path("kits") +
+                      " --server a:1 --accept-model any --data x.csv");
+  posix::WriteSecretFile(Path("edited"),
+                         ReadFile(Path("kits/a.sotto")) + "labels = \"y.csv\"\n");
+  Fails(1, "rotate", "a --kit " + Path("kits/b.sotto"), "never overwritten");
+  Succeeds("rotate", "a --kit " + Path("edited") + " --key " + Path("keys/a.key"));
+  const posix::Kit kit = posix::ReadKit(Path("edited"));
+  EXPECT_EQ(kit.settings.labels, "y.csv") << "its other lines stay";
+  EXPECT_EQ(Mode(Path("edited")), 0600u);
+  EXPECT_TRUE(Same(kit.key.secret, posix::ReadKeyFile(Path("keys/a.key")).secret));
+  EXPECT_TRUE(Same(kit.key.secret, SqliteStore(Path("store")).FindDevice("a").secret));
+  Fails(1, "rotate", "a --kit " + Path("kits/a.sotto"), "never overwritten");
+}
+
+TEST_F(KeysTest, ACommandThatFailsLeavesNoStore) {
+  for (const char* arguments : {"'a b'", "a --owner 'x y'", "a --kits none"}) {
+    EXPECT_NE(Keys("new", arguments).exit_code, 0) << arguments;
+    EXPECT_FALSE(std::filesystem::exists(Path("store"))) << arguments;
+  }
 }
 
 TEST_F(KeysTest, AKitThatCannotBeWrittenRegistersNothing) {
@@ -343,7 +378,7 @@ TEST_F(KeysTest, AKitThatCannotBeWrittenRegistersNothing) {
   std::ofstream(Path("kits/b.sotto")) << "precious";
   Fails(1, "new", "a b --server a:1 --accept-model any " + kits, "never overwritten");
   EXPECT_FALSE(std::filesystem::exists(Path("kits/a.sotto")));
-  EXPECT_EQ(List().size(), 0u);
+  EXPECT_FALSE(std::filesystem::exists(Path("store")));
   Succeeds("new", "a");
   Fails(2, "export", "a --server a:1 --key " + Path("key"), "are for --kit and --header");
 }

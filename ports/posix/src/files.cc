@@ -351,8 +351,9 @@ void WriteSecretFile(const std::string& path, const std::string& content) {
   NameFile(file.name(), path);
 }
 
-PendingFile::PendingFile(const std::string& path, const std::string& content) : path_(path) {
-  RequireFree(path);
+PendingFile::PendingFile(const std::string& path, const std::string& content, Taken taken)
+    : path_(path), taken_(taken) {
+  if (taken == Taken::kRefused) RequireFree(path);
   RemoveLeftovers(path);
   File file(CreatePart(path, &part_));
   try {
@@ -370,7 +371,11 @@ PendingFile::~PendingFile() {
   close(descriptor_);
 }
 
-void PendingFile::Publish() { NameFile(part_.c_str(), path_); }
+void PendingFile::Publish() {
+  if (taken_ == Taken::kRefused) return NameFile(part_.c_str(), path_);
+  if (rename(part_.c_str(), path_.c_str()) != 0) FailErrno(path_, "cannot replace it", kCheckFolder);
+  SyncFolder(path_);
+}
 
 PendingFiles::PendingFiles(std::string folder) : folder_(std::move(folder)) {
   MakePrivateFolder(folder_);

@@ -153,7 +153,10 @@ void SqliteDevices::SetKit(const std::string& id, const std::string& settings) {
 
 std::string SqliteDevices::KitOf(const std::string& id) {
   Chain chain(database_);
-  return KitOf(chain, NumberOf(id));
+  if (!id.empty()) return KitOf(chain, NumberOf(id));
+  Statement row(database_,
+                "SELECT device FROM kits ORDER BY written DESC, device DESC, number DESC LIMIT 1");
+  return row.Step() ? KitOf(chain, row.Integer(0)) : "";
 }
 
 std::string SqliteDevices::KitOf(Chain& chain, int64_t device) {

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/open_store.h"
+#include "base/bytes.h"
 #include "base/counted.h"
 #include "cli/commands.h"
 #include "cli/consent.h"
@@ -21,6 +22,7 @@
 #include "plans/plan.h"
 #include "service/enrolment.h"
 #include "sotto/key_labels.h"
+#include "sotto/keys.h"
 #include "sotto/model/model_file.h"
 #include "sotto/model/model_text.h"
 #include "sotto/options/kit_file.h"
@@ -145,13 +147,19 @@ std::string DescribeNew(const KeysOptions& o, const std::vector<Registration>& d
   return text;
 }
 
-void PrintNew(const KeysOptions& o, const std::vector<Registration>& devices, bool had_devices) {
+//   given  the settings of their kits: those of the options, and of the store's last kit
+void PrintNew(const KeysOptions& o, const std::vector<Registration>& devices, bool had_devices,
+              const posix::KitSettings& given) {
   fmt::print("{}: {}\n", o.store, DescribeNew(o, devices));
   if (!o.kits.empty()) {
     fmt::print(
         "{}: a kit NAME{} for each; move it to its device, keep no copy: there "
         "`sotto-client --kit NAME{}` needs nothing else\n",
         o.kits, posix::kKitEnding, posix::kKitEnding);
+    const std::string text = posix::KitSettingsText(given);
+    if (text != posix::KitSettingsText(o.settings)) {
+      fmt::print("what no option says is as in the store's last kit; in all:\n{}", text);
+    }
   }
   if (!o.out.empty()) {
     fmt::print("{}: a key file NAME.key for each; move it to its device, keep no copy\n", o.out);
@@ -180,33 +188,59 @@ void RequireUsefulLife(const KeysOptions& o, size_t devices) {
   if (!room.empty()) fmt::print(stderr, "note: {}\n", room);
 }
 
+// Of a store that is not there yet: what it would refuse once it was made.
+void RequireNames(const std::vector<Registration>& devices) {
+  for (const Registration& each : devices) {
+    for (const std::string& name : {each.device.id, each.owner}) {
+      if (name.empty() || IsValidDeviceId(BytesOf(name))) continue;
+      throw std::invalid_argument(fmt::format(
+          "keys new: name '{}': use 1 to 64 characters of A-Z a-z 0-9 . _ -", name));
+    }
+    if (each.device.id.empty()) throw std::invalid_argument("keys new: a device needs a name");
+  }
+}
+
+// A store is made last: what fails before leaves none.
 void RunNew(const KeysOptions& o) {
   std::vector<Registration> devices = NewDevices(o);
   RequireUsefulLife(o, devices.size());
-  if (o.consent.dry_run && !std::filesystem::exists(o.store)) {
+  const bool is_there = std::filesystem::exists(o.store);
+  if (o.consent.dry_run && !is_there) {
+    RequireNames(devices);
     fmt::print("{}: a new store, with {}\n", o.store, Counted(devices.size(), "device"));
     MayAct(o.consent);
     return;
   }
-  const std::unique_ptr<Store> store = OpenStore(o.store, StoreMode::kCreate);
-  std::vector<Device> secrets;
-  for (const Registration& each : devices) secrets.push_back(each.device);
-  store->RequireNew(secrets);
-  if (!MayAdd(o, devices.size(), *store)) return;
+  std::unique_ptr<Store> store;
+  History history;
+  history.store = o.store;
+  posix::KitSettings given = o.settings;
+  if (is_there) {
+    store = OpenStore(o.store, StoreMode::kCreate);
+    std::vector<Device> secrets;
+    for (const Registration& each : devices) secrets.push_back(each.device);
+    store->RequireNew(secrets);
+    if (!MayAdd(o, devices.size(), *store)) return;
+    history = store->ReadHistory();
+    if (!o.kits.empty()) given = KitOf("", o.settings, *store);
+  } else {
+    RequireNames(devices);
+  }
   DeviceFiles key_files(o.out, ".key");
   DeviceFiles kits(o.kits, posix::kKitEnding);
-  const bool had_devices = !store->ListDevices().empty();
+  const bool had_devices = !history.devices.empty();
   const posix::KitSettings settings =
-      o.kits.empty() ? posix::KitSettings() : WithModel(o.settings, *store);
-  SetLifeEpsilon(o, devices.size(), *store);
+      o.kits.empty() ? posix::KitSettings() : WithModel(given, history);
   // It takes time; nobody waits for the store meanwhile.
   for (Registration& each : devices) {
     const posix::DeviceKey key = {each.device.id, each.device.secret};
     if (!o.out.empty()) key_files.Add(key.device_id, posix::KeyFileText(key));
     if (o.kits.empty()) continue;
     kits.Add(key.device_id, posix::KitText({key, settings}));
-    each.kit = posix::KitSettingsText(o.settings);
+    each.kit = posix::KitSettingsText(given);
   }
+  if (store == nullptr) store = OpenStore(o.store, StoreMode::kCreate);
+  SetLifeEpsilon(o, devices.size(), *store);
   store->Register(devices, o.seed.has_value());
   try {
     key_files.Publish();
@@ -217,7 +251,7 @@ void RunNew(const KeysOptions& o) {
                     "files of each, with --key FILE or --kit FILE",
                     error.what(), o.store));
   }
-  PrintNew(o, devices, had_devices);
+  PrintNew(o, devices, had_devices, given);
 }
 
 std::string Time(int64_t seconds) {
@@ -307,12 +341,13 @@ void RunRotate(const KeysOptions& o) {
                    "--header FILE.h; the "
                    "old one opens nothing any more");
   const std::unique_ptr<Store> store = OpenStore(o.store);
-  store->FindDevice(o.id);  // before a file is written
+  const Device former = store->FindDevice(o.id);  // before a file is written
   if (!MayChange(o, *store)) return;
   const Device device = {o.id, posix::RunKey(std::nullopt)};
-  const posix::KitSettings settings = KitOf(o.id, o.settings, *store);
+  const bool is_its = !o.to.kit.empty() && HoldsKey(o.to.kit, former);
+  const posix::KitSettings settings = KitOf(o.id, o.settings, *store, is_its ? o.to.kit : "");
   // A key that is in the store and nowhere else would shut the device out.
-  KeyOutputs outputs(o.to, device, settings, *store);
+  KeyOutputs outputs(o.to, device, settings, *store, former);
   store->RotateDevice(o.id, device.secret);
   fmt::print("{}: device {} has a new key; the old one opens nothing any more\n", o.store, o.id);
   try {

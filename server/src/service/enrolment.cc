@@ -90,9 +90,21 @@ std::string ModelOfLastJob(const History& history) {
   return configuration.is_object() ? configuration.value("model_digest", std::string()) : "";
 }
 
-posix::KitSettings KitOf(const std::string& id, const posix::KitSettings& given, Store& store) {
-  posix::KitSettings settings = posix::ParseKitSettings(
-      fmt::format("{}: the kit of device {}", store.name(), id), store.KitOf(id));
+posix::KitSettings KitOf(const std::string& id, const posix::KitSettings& given, Store& store,
+                         const std::string& file) {
+  const std::string held = id.empty() ? "" : store.KitOf(id);
+  posix::KitSettings settings;
+  if (!file.empty()) {
+    settings = posix::ReadKit(file).settings;
+  } else if (!held.empty()) {
+    settings =
+        posix::ParseKitSettings(fmt::format("{}: the kit of device {}", store.name(), id), held);
+  } else {
+    settings =
+        posix::ParseKitSettings(fmt::format("{}: its last kit", store.name()), store.KitOf(""));
+    settings.samples.clear();
+    if (settings.accept_model != posix::kEveryModel) settings.accept_model.clear();
+  }
   for (const auto& row : posix::KitFields()) {
     const posix::Value value = row.get(given);
     if (!posix::ExactText(row, value).empty()) row.set(settings, value);
@@ -100,20 +112,34 @@ posix::KitSettings KitOf(const std::string& id, const posix::KitSettings& given,
   return settings;
 }
 
-posix::KitSettings WithModel(posix::KitSettings settings, Store& store) {
+posix::KitSettings WithModel(posix::KitSettings settings, const History& history) {
   if (settings.server.empty()) {
     throw std::invalid_argument(
         "a kit says where its server is: add --server HOST:PORT, and --data with the samples' "
         "place on the device");
   }
   if (settings.accept_model.empty()) {
-    settings.accept_model = ModelOfLastJob(store.ReadHistory());
+    settings.accept_model = ModelOfLastJob(history);
   }
   if (!settings.accept_model.empty()) return settings;
   throw std::invalid_argument(
       fmt::format("a kit says which models the device accepts, and {} has no job yet: add --model "
                   "MODEL, or --accept-model any for every model that the server sends",
-                  store.name()));
+                  history.store));
+}
+
+bool HoldsKey(const std::string& path, const Device& device) {
+  const auto has = [&](auto&& read) {
+    try {
+      const posix::DeviceKey key = read();
+      return key.device_id == device.id &&
+             std::equal(key.secret.bytes, key.secret.bytes + kKeySize, device.secret.bytes);
+    } catch (const std::exception&) {
+      return false;  // another file, or none
+    }
+  };
+  return has([&] { return posix::ReadKeyFile(path); }) ||
+         has([&] { return posix::ReadKit(path).key; });
 }
 
 posix::SecretText HeaderText(const Device& device, const posix::KitSettings& settings) {
@@ -161,10 +187,11 @@ void DeviceFiles::Publish() {
 }
 
 KeyOutputs::KeyOutputs(const KeyPaths& to, const Device& device, posix::KitSettings settings,
-                       Store& store) {
+                       Store& store, const std::optional<Device>& former)
+    : former_(former) {
   const posix::DeviceKey key = {device.id, device.secret};
   if (!to.kit.empty()) {
-    settings = WithModel(std::move(settings), store);
+    settings = WithModel(std::move(settings), store.ReadHistory());
     Add(to.kit, posix::KitText({key, settings}), "the kit of device " + device.id);
   }
   if (!to.header.empty()) {
@@ -189,7 +216,10 @@ void KeyOutputs::Publish() {
 }
 
 void KeyOutputs::Add(const std::string& path, const posix::SecretText& content, std::string what) {
-  outputs_.push_back({std::make_unique<posix::PendingFile>(path, content.text), std::move(what)});
+  const auto taken = former_ && HoldsKey(path, *former_) ? posix::Taken::kReplaced
+                                                        : posix::Taken::kRefused;
+  outputs_.push_back(
+      {std::make_unique<posix::PendingFile>(path, content.text, taken), std::move(what)});
 }
 
 }  // namespace sotto::server

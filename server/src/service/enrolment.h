@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,19 @@ std::vector<Registration> ReadNames(const std::string& path);
 // The digest of the model that the store's last job trains. Empty: there is no job.
 std::string ModelOfLastJob(const History& history);
 
-// The settings of a device's kit: those that it had, with those that are given in their place.
-posix::KitSettings KitOf(const std::string& id, const posix::KitSettings& given, Store& store);
+// The settings of a device's kit: those that it had, with those that are given in their place. A
+// device that has none yet gets those of the store's last kit, without --samples and a model.
+//   id    empty: of a new device
+//   file  that has the device's kit and is to be replaced; empty: none. Its settings count
+posix::KitSettings KitOf(const std::string& id, const posix::KitSettings& given, Store& store,
+                         const std::string& file = "");
 
 // The settings as a kit has them: if they name no model, with the last job's. Throws
 // std::invalid_argument, which says what to add, if there is none, or no server.
-posix::KitSettings WithModel(posix::KitSettings settings, Store& store);
+posix::KitSettings WithModel(posix::KitSettings settings, const History& history);
+
+// Whether this is a key file, or a kit, with exactly this key: `keys rotate` may replace it.
+bool HoldsKey(const std::string& path, const Device& device);
 
 // The header of a firmware, valid in C and C++: name and secret; and of the settings, if they are
 // there, the server's host and port and the first model that is accepted.
@@ -64,7 +72,9 @@ struct KeyPaths {
 class KeyOutputs {
  public:
   //   settings  of its kit; if they name no model, they get the last job's
-  KeyOutputs(const KeyPaths& to, const Device& device, posix::KitSettings settings, Store& store);
+  //   former    with the key that the new one replaces: files with it are replaced, no others
+  KeyOutputs(const KeyPaths& to, const Device& device, posix::KitSettings settings, Store& store,
+             const std::optional<Device>& former = std::nullopt);
 
   void Publish();
 
@@ -76,6 +86,7 @@ class KeyOutputs {
 
   void Add(const std::string& path, const posix::SecretText& content, std::string what);
 
+  const std::optional<Device> former_;
   std::vector<KeyOutput> outputs_;
 };
 

@@ -87,6 +87,7 @@ class Store : public JobLog {
 
   // The settings of a device's kit: posix::KitSettingsText(). Empty: it has had none.
   virtual void SetKit(const std::string& id, const std::string& settings) = 0;
+  //   id  empty: of the kit of any device that was recorded last
   virtual std::string KitOf(const std::string& id) = 0;
 
   // The secret of a device that is not revoked.

@@ -78,14 +78,17 @@ std::optional<size_t> ReadPrivateFileAt(const std::string& path, size_t offset,
 // Writes a new file of mode 0600. Throws if the name is taken: a key is never overwritten.
 void WriteSecretFile(const std::string& path, const std::string& content);
 
+// What becomes of a file that has the name already.
+enum class Taken { kRefused, kReplaced };
+
 // A new file of mode 0600 that is complete and durable before it has its name: until then it lies
 // beside it as NAME.XXXXXX.part. What it is for can so be made to hold before anybody finds it. The
 // destructor removes a file that has not got its name; a killed process leaves it to
 // RemoveLeftovers().
 class PendingFile {
  public:
-  // Throws where WriteSecretFile() does, also for a name that is taken already.
-  PendingFile(const std::string& path, const std::string& content);
+  // Throws where WriteSecretFile() does, also for a name that is taken already and not replaced.
+  PendingFile(const std::string& path, const std::string& content, Taken taken = Taken::kRefused);
   ~PendingFile();
   PendingFile(const PendingFile&) = delete;
   PendingFile& operator=(const PendingFile&) = delete;
@@ -98,6 +101,7 @@ class PendingFile {
  private:
   std::string path_;
   std::string part_;
+  Taken taken_;
   int descriptor_ = -1;  // locked: a process writes it
 };
 
