@@ -348,8 +348,7 @@ TEST_F(KeysTest, ALaterKitSaysWhatTheLastOneOfTheStoreSaid) {
 TEST_F(KeysTest, ARotationReplacesTheFilesOfTheOldKeyAndNoOthers) {
   Succeeds("new", "a b --out " + Path("keys") + " --kits " + Path("kits") +
                       " --server a:1 --accept-model any --data x.csv");
-  posix::WriteSecretFile(Path("edited"),
-                         ReadFile(Path("kits/a.sotto")) + "labels = \"y.csv\"\n");
+  posix::WriteSecretFile(Path("edited"), ReadFile(Path("kits/a.sotto")) + "labels = \"y.csv\"\n");
   Fails(1, "rotate", "a --kit " + Path("kits/b.sotto"), "never overwritten");
   Succeeds("rotate", "a --kit " + Path("edited") + " --key " + Path("keys/a.key"));
   const posix::Kit kit = posix::ReadKit(Path("edited"));

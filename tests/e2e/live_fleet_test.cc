@@ -325,6 +325,52 @@ TEST(LiveFleetTest, AServerStaysAndAKillLosesNoJobAndNoRequest) {
   Stop(server);
 }
 
+// The kill comes at any moment of the stop: before the request is in the store, before the server
+// sees it, while the job ends, before the next one begins.
+// SECURITY.md S26.
+TEST(LiveFleetTest, AKillInTheMidstOfAStopEndsTheJobOnceAndTheNextOneBegins) {
+  Site site(2);
+  site.stays = true;
+  const std::string store = site.Path("store");
+  Server server = site.Serve({});
+  std::vector<Process> clients = site.Clients(server.port);
+  EXPECT_TRUE(Says(Sotto(site, StartJob(site, "10000")), "job 1 has begun"));
+  EXPECT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
+  EXPECT_TRUE(Says(Sotto(site, StartJob(site, "9999")), "waits until job 1 is over"));
+  std::random_device random;
+  const auto after_ms = static_cast<uint32_t>(random() % 400);
+  SCOPED_TRACE(after_ms);
+  Process stop = site.Sotto({"job", "stop", store}, "stop.log");
+  posix::SleepMs(after_ms);
+  server.process.Signal(SIGKILL);
+  server.process.Wait();
+  if (random() % 2 == 0) stop.Signal(SIGKILL);
+  stop.Wait();
+  EXPECT_GE(server::InspectStore(store).jobs, 1);
+  const auto stops = [&] {
+    std::vector<server::JobRequestEntry> found;
+    for (const auto& each : server::OpenStore(store)->ReadHistory().requests) {
+      if (each.ask.act == server::JobAct::kStop) found.push_back(each);
+    }
+    return found;
+  };
+  if (stops().empty()) {
+    EXPECT_FALSE(Says(ReadFile(site.Path("stop.log")), "request")) << "what it says is in the store";
+    EXPECT_TRUE(Says(Sotto(site, {"job", "stop", store}), "no server runs"));
+  }
+  server = site.Serve({"--listen", Address(server.port)});
+  EXPECT_TRUE(LogSays(server, "job 2: ")) << ReadFile(server.log);
+  EXPECT_TRUE(server.WaitForReleases(server.releases() + 1)) << ReadFile(server.log);
+  const server::History history = server::OpenStore(store)->ReadHistory();
+  ASSERT_EQ(history.jobs.size(), 2U);
+  EXPECT_EQ(server::EndOf(history, history.jobs[0])->kind, server::Halt::kOperator);
+  EXPECT_FALSE(server::EndOf(history, history.jobs[1]));
+  ASSERT_EQ(stops().size(), 1U);
+  ASSERT_TRUE(stops()[0].answer);
+  EXPECT_EQ(stops()[0].answer->outcome, server::JobOutcome::kDone);
+  Stop(server);
+}
+
 // SECURITY.md S26.
 TEST(LiveFleetTest, AJobGetsMoreRoundsAndARestartBeginsNoOther) {
   Site site(2);

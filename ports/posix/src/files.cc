@@ -373,7 +373,8 @@ PendingFile::~PendingFile() {
 
 void PendingFile::Publish() {
   if (taken_ == Taken::kRefused) return NameFile(part_.c_str(), path_);
-  if (rename(part_.c_str(), path_.c_str()) != 0) FailErrno(path_, "cannot replace it", kCheckFolder);
+  if (rename(part_.c_str(), path_.c_str()) != 0)
+    FailErrno(path_, "cannot replace it", kCheckFolder);
   SyncFolder(path_);
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "sotto/options/exit_status.h"
 
@@ -33,15 +34,15 @@ class Stopped : public std::runtime_error {
   int signal_;
 };
 
-// The last lines of the help of these commands.
-inline std::string JobFooter() {
+// The last lines of the help of a command whose options a file may have.
+//   done  what status 0 means
+//   more  statuses beside those of every command
+inline std::string JobFooter(const char* done, const std::vector<posix::ExitMeaning>& more = {}) {
+  std::vector<posix::ExitMeaning> exits = {
+      {0, done}, {posix::kExitFailure, "it failed"}, {posix::kExitUsage, "bad usage"}};
+  exits.insert(exits.end(), more.begin(), more.end());
   return "Any of these options may stand in a TOML file, without dashes: --config FILE\n" +
-         posix::DescribeExits(
-             {{0, "all rounds are released or the budget is spent"},
-              {posix::kExitFailure, "it failed"},
-              {posix::kExitUsage, "bad usage"},
-              {kExitGaveUp, "the job gave up: too few devices checked in, or training diverged"},
-              {kExitOlderCopy, "(serve) the store is an older copy"}});
+         posix::DescribeExits(exits);
 }
 
 }  // namespace sotto::server

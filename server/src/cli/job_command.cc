@@ -150,7 +150,8 @@ posix::Command StartCommand() {
   const auto job = [](auto& request) -> ServeRequest& { return request; };
   command.TakesFor(job, JobsServeFields());
   command.Takes(ServedJobFields());
-  return command.Footer(JobFooter()).Runs(RunStart);
+  return command.Footer(JobFooter("the request is in the store, or --dry-run printed it"))
+      .Runs(RunStart);
 }
 
 }  // namespace

@@ -193,8 +193,8 @@ void RequireNames(const std::vector<Registration>& devices) {
   for (const Registration& each : devices) {
     for (const std::string& name : {each.device.id, each.owner}) {
       if (name.empty() || IsValidDeviceId(BytesOf(name))) continue;
-      throw std::invalid_argument(fmt::format(
-          "keys new: name '{}': use 1 to 64 characters of A-Z a-z 0-9 . _ -", name));
+      throw std::invalid_argument(
+          fmt::format("keys new: name '{}': use 1 to 64 characters of A-Z a-z 0-9 . _ -", name));
     }
     if (each.device.id.empty()) throw std::invalid_argument("keys new: a device needs a name");
   }

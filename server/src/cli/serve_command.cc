@@ -59,7 +59,15 @@ posix::Command ServeCommand() {
   for (const JobField& row : ServedJobFields()) {
     if (row.is_option()) jobs.emplace_back(row.name);
   }
-  return command.DefaultsMatterTo(jobs).Footer(JobFooter()).Runs(RunServe);
+  return command.DefaultsMatterTo(jobs)
+      .Footer(JobFooter("with --once, the job is over: all its rounds are released, its budget or "
+                        "its turns are used, or `sotto job stop` ended it; without --once a signal "
+                        "alone ends the server",
+                        {{kExitGaveUp,
+                          "with --once, the job gave up: too few devices checked in, "
+                          "or training diverged"},
+                         {kExitOlderCopy, "the store is an older copy"}}))
+      .Runs(RunServe);
 }
 
 }  // namespace sotto::server

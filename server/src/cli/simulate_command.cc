@@ -319,7 +319,14 @@ posix::Command SimulateCommand() {
   posix::CommandFor<SimulationRequest> command(
       "simulate", "train a fleet of simulated devices in this process, under a privacy budget");
   TakeJob(SimulationFields(), Group::kFleet, {}, JobFields(), &command);
-  return command.Footer(JobFooter()).Renames(OptionsOfNodes()).Runs(RunSimulate);
+  return command
+      .Footer(JobFooter("all rounds are released or the budget is spent",
+                        {{kExitGaveUp,
+                          "the job gave up: too few devices checked in, or training "
+                          "diverged"},
+                         {kExitOlderCopy, "(serve) the store is an older copy"}}))
+      .Renames(OptionsOfNodes())
+      .Runs(RunSimulate);
 }
 
 }  // namespace sotto::server

@@ -158,10 +158,10 @@ std::string DescribeDevices(const JobLedger& ledger, bool lists_turns) {
 
 std::string DescribeSpending(const JobLedger& ledger, const JobStanding& standing) {
   const JobEntry& job = ledger.job;
-  std::string text = fmt::format(
-      "  job        {}, model {}: {} of {} released, {}\n  state      {}\n", job.number, job.model,
-      job.released, Counted(ledger.rounds, "round"), Counted(job.attempts, "attempt"),
-      standing.Text());
+  std::string text =
+      fmt::format("  job        {}, model {}: {} of {} released, {}\n  state      {}\n", job.number,
+                  job.model, job.released, Counted(ledger.rounds, "round"),
+                  Counted(job.attempts, "attempt"), standing.Text());
   if (ledger.releases.empty()) return text + "  spent      nothing is released\n";
   const LedgerEntry& last = ledger.releases.back();
   if (!FindCodec(last.mechanism)->certified) {
@@ -187,7 +187,8 @@ std::string Describe(const StoreOptions& o, const StoreState& state) {
   if (!state.recovery.empty()) text += fmt::format("  copy       {}\n", state.recovery);
   text += DescribeLive(state.live, state.device_states);
   if (state.is_paused) text += "  paused     no round opens until `sotto job resume`\n";
-  text += state.job ? DescribeJob(*state.job, state.Standing(), o.lists_turns) : "  job        none has begun\n";
+  text += state.job ? DescribeJob(*state.job, state.Standing(), o.lists_turns)
+                    : "  job        none has begun\n";
   if (!o.lists_devices) return text;
   return text + DescribeDeviceStates(state.device_states, state.server.has_value());
 }

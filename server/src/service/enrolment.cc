@@ -216,8 +216,8 @@ void KeyOutputs::Publish() {
 }
 
 void KeyOutputs::Add(const std::string& path, const posix::SecretText& content, std::string what) {
-  const auto taken = former_ && HoldsKey(path, *former_) ? posix::Taken::kReplaced
-                                                        : posix::Taken::kRefused;
+  const auto taken =
+      former_ && HoldsKey(path, *former_) ? posix::Taken::kReplaced : posix::Taken::kRefused;
   outputs_.push_back(
       {std::make_unique<posix::PendingFile>(path, content.text, taken), std::move(what)});
 }

@@ -38,8 +38,9 @@ void AddTurn(const History& history, bool has_server, bool after, JobProposal* p
   }
   if (is_free) return is("it begins at once" + by, "begin this job?");
   if (last->released > 0 || after) {
-    return is(fmt::format("it begins when job {} is over, and replaces nothing{}", last->number, by),
-              fmt::format("queue this job behind job {}?", last->number));
+    return is(
+        fmt::format("it begins when job {} is over, and replaces nothing{}", last->number, by),
+        fmt::format("queue this job behind job {}?", last->number));
   }
   proposal->ask.job = last->number;
   is(fmt::format("it REPLACES job {}, which runs and has released no round{}. If that releases its "
@@ -137,9 +138,8 @@ int64_t ReopenJob(Store& store) {
                     last->number, end->reason));
   }
   if (const std::string why = WhyNotGoesOn(store, history, *last); !why.empty()) {
-    throw std::invalid_argument(
-        fmt::format("{}: job {} is over, {}, and cannot go on: {}", store.name(), last->number,
-                    Name(end->kind), why));
+    throw std::invalid_argument(fmt::format("{}: job {} is over, {}, and cannot go on: {}",
+                                            store.name(), last->number, Name(end->kind), why));
   }
   return store.Ask({JobAct::kResume, last->number, "", false});
 }

@@ -10,6 +10,7 @@
 #include "base/json_text.h"
 #include "base/wall_clock.h"
 #include "service/job_start.h"
+#include "service/live_file.h"
 #include "views/overview.h"
 #include "views/page_files.h"
 #include "views/turns_output.h"
@@ -60,7 +61,7 @@ HttpReply JsonReply(std::string text) {
 }  // namespace
 
 std::string PageTokenFile(const ServeRequest& request) {
-  return request.http_token.empty() ? request.store + ".token" : request.http_token;
+  return request.http_token.empty() ? ServersFile(request.store, ".token") : request.http_token;
 }
 
 ServePage::ServePage(const ServeRequest& request, PageSources sources)

@@ -322,7 +322,9 @@ void WriteResults(const ServeRequest& o, const InputDigests& inputs, const Serve
   results["operator"] = operators;
   const std::vector<float> average = job.Average();
   WriteAll({[&] { WriteModel(ModelOutput(o), job.parameters()); },
-            [&] { WriteModel(AverageOutput(o), {average.data(), average.size()}); },
+            [&] {
+              WriteModel(AverageOutput(o), {average.data(), average.size()});
+            },
             [&] { WriteJson(o.json, results, Readers::kOwner); }});
 }
 

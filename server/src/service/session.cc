@@ -8,6 +8,7 @@
 #include "backends/open_store.h"
 #include "base/counted.h"
 #include "base/gave_up.h"
+#include "data/catalog.h"
 #include "service/job_queue.h"
 #include "service/job_settings.h"
 #include "service/job_start.h"
@@ -342,6 +343,8 @@ void ServeSession::Run() {
   if (std::optional<JobChoice> choice =
           ChooseFirstJob(request_, fleet_.devices()->eligible(), history, *store_)) {
     first = Make(std::move(*choice));
+  } else if (!request_.test.empty()) {
+    OpenTest(request_.test, nullptr);  // of jobs to come: a name that is wrong is refused now
   }
   LogStart();
   if (first == nullptr) {

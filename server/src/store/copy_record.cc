@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <fmt/format.h>
 
 #include "sotto/posix/files.h"
@@ -10,7 +11,10 @@
 namespace sotto::server {
 namespace {
 
-std::string PathBeside(const std::string& store) { return store + ".copied"; }
+// By whatever name the store is called.
+std::string PathBeside(const std::string& store) {
+  return std::filesystem::weakly_canonical(store).string() + ".copied";
+}
 
 }  // namespace
 

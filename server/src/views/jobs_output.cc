@@ -73,10 +73,11 @@ std::string Line(const JobRequestEntry& request) {
 // Of the requests that have an answer: the newest ones that were refused since the last job began.
 bool IsNews(const JobList& list, const JobRequestEntry& request) {
   constexpr int64_t kNewest = 5;
-  const auto later = std::count_if(list.requests.begin(), list.requests.end(), [&](const auto& each) {
-    return each.number > request.number && each.answer &&
-           each.answer->outcome == JobOutcome::kRefused;
-  });
+  const auto later =
+      std::count_if(list.requests.begin(), list.requests.end(), [&](const auto& each) {
+        return each.number > request.number && each.answer &&
+               each.answer->outcome == JobOutcome::kRefused;
+      });
   return request.answer->outcome == JobOutcome::kRefused && later < kNewest &&
          (list.jobs.empty() || request.answer->since >= list.jobs.back().job.begun);
 }

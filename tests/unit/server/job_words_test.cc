@@ -38,9 +38,12 @@ class JobWordsTest : public SqliteStoreTest {
   ServeRequest Proposed() const {
     ServeRequest request;
     request.store = path_;
-    for (const auto& [name, text] : {std::pair{"model", "softmax-64-10"}, {"rounds", "2"},
-                                     {"cohort", "4"}, {"noise-multiplier", "1"},
-                                     {"sampling", "uniform"}, {"delta", "0.001"}}) {
+    for (const auto& [name, text] : {std::pair{"model", "softmax-64-10"},
+                                     {"rounds", "2"},
+                                     {"cohort", "4"},
+                                     {"noise-multiplier", "1"},
+                                     {"sampling", "uniform"},
+                                     {"delta", "0.001"}}) {
       for (const JobField& row : JobFields()) {
         JobRequest& job = request;
         if (row.is_option() && std::string(row.name) == name) {
