@@ -3,6 +3,7 @@
 #include <csignal>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "backends/open_store.h"
 #include "e2e/live.h"
 #include "sotto/posix/port.h"
+#include "store/history.h"
 #include "unit/trials.h"
 
 namespace sotto::live {
@@ -355,7 +357,8 @@ TEST(LiveFleetTest, AKillInTheMidstOfAStopEndsTheJobOnceAndTheNextOneBegins) {
     return found;
   };
   if (stops().empty()) {
-    EXPECT_FALSE(Says(ReadFile(site.Path("stop.log")), "request")) << "what it says is in the store";
+    EXPECT_FALSE(Says(ReadFile(site.Path("stop.log")), "request"))
+        << "what it says is in the store";
     EXPECT_TRUE(Says(Sotto(site, {"job", "stop", store}), "no server runs"));
   }
   server = site.Serve({"--listen", Address(server.port)});
