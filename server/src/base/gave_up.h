@@ -36,7 +36,7 @@ class Stopped : public std::runtime_error {
 
 // The last lines of the help of a command whose options a file may have.
 //   done  what status 0 means
-//   more  statuses beside those of every command
+//   more  statuses beside the ones that every command has
 inline std::string JobFooter(const char* done, const std::vector<posix::ExitMeaning>& more = {}) {
   std::vector<posix::ExitMeaning> exits = {
       {0, done}, {posix::kExitFailure, "it failed"}, {posix::kExitUsage, "bad usage"}};

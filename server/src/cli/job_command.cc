@@ -144,8 +144,8 @@ posix::Command StartCommand() {
                      .Required(),
                  posix::Field<StartOptions>(
                      "after", &StartOptions::after,
-                     "queue it behind the job that runs, even if that has released no round: "
-                     "without it this job replaces such a one")});
+                     "queue it behind the job that runs; without it this job replaces one that has "
+                     "released no round")});
   command.TakesFor(&StartOptions::consent, ConsentRows());
   const auto job = [](auto& request) -> ServeRequest& { return request; };
   command.TakesFor(job, JobsServeFields());

@@ -147,7 +147,7 @@ std::string DescribeNew(const KeysOptions& o, const std::vector<Registration>& d
   return text;
 }
 
-//   given  the settings of their kits: those of the options, and of the store's last kit
+//   given  the settings of their kits: from the options, and from the store's last kit
 void PrintNew(const KeysOptions& o, const std::vector<Registration>& devices, bool had_devices,
               const posix::KitSettings& given) {
   fmt::print("{}: {}\n", o.store, DescribeNew(o, devices));

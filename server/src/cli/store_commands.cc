@@ -405,7 +405,9 @@ void RecoverStore(const StoreOptions& o) {
   fmt::print("{}, if it is recovered as all there is:\n{}", o.store, DescribeCopy(history));
   if (!GoOn(o.consent, "recover it? A newer copy cannot be used afterwards")) return;
   store->Recover();
-  fmt::print("{}: recovered; start its server\n", o.store);
+  fmt::print(
+      "{}: recovered; start its server. Devices come back within a minute, each with its receipt\n",
+      o.store);
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ std::vector<Registration> ReadNames(const std::string& path);
 // The digest of the model that the store's last job trains. Empty: there is no job.
 std::string ModelOfLastJob(const History& history);
 
-// The settings of a device's kit: those that it had, with those that are given in their place. A
-// device that has none yet gets those of the store's last kit, without --samples and a model.
+// The settings of a device's kit: what it said before, with those that are given in their place. A
+// device that has none yet gets what the store's last kit said, without --samples and a model.
 //   id    empty: of a new device
 //   file  that has the device's kit and is to be replaced; empty: none. Its settings count
 posix::KitSettings KitOf(const std::string& id, const posix::KitSettings& given, Store& store,

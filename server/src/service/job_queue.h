@@ -33,8 +33,8 @@ const JobRequestEntry* NextStart(const History& history);
 // The last job, if it is over and somebody asked to go on with it; null: nobody did.
 const JobRequestEntry* NextResume(const History& history);
 
-// Why the last job, which is over, would open no round if it went on now: no cohort of its fleet has
-// turns. Empty: nothing that these records show.
+// Why the last job, which is over, would open no round if it went on now: too few devices have
+// turns. Empty: these records show nothing.
 std::string WhyNotReopened(const History& history, const JobEntry& last);
 
 // Why the job that runs must end: somebody asked for it, or a queued job replaces it and it has
