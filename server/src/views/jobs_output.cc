@@ -82,6 +82,16 @@ bool IsNews(const JobList& list, const JobRequestEntry& request) {
          (list.jobs.empty() || request.answer->since >= list.jobs.back().job.begun);
 }
 
+// A number that was a float is written as one: 0.4, not 0.4000000059604645.
+std::string Text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_number_float()) return value.dump();
+  const auto number = value.get<double>();
+  const auto single = static_cast<float>(number);
+  return static_cast<double>(single) == number ? fmt::format("{}", single)
+                                               : fmt::format("{}", number);
+}
+
 // The options that nobody gave, with the values that hold for the job, as comments of a file of
 // --config.
 std::string Defaults(const JobLedger& ledger, const std::string& given) {
@@ -93,8 +103,10 @@ std::string Defaults(const JobLedger& ledger, const std::string& given) {
     if (!row.is_option() || ("\n" + given).find("\n" + name + " = ") != std::string::npos) continue;
     const Json held = configuration.value(row.stored_name(), Json(nullptr));
     const posix::Value value = row.get(request);
-    std::string text = posix::IsAbsent(value) ? "" : posix::ExactText(row, value);
-    if (!held.is_null()) text = held.is_string() ? held.get<std::string>() : held.dump();
+    // What other values imply was a default of theirs, or was not asked for.
+    const bool has_default = !posix::IsAbsent(value) && row.resume != Resume::kImplied;
+    std::string text = has_default ? posix::ExactText(row, value) : "";
+    if (!held.is_null()) text = Text(held);
     if (!text.empty()) lines += fmt::format("# {} = \"{}\"\n", name, text);
   }
   return lines;

@@ -120,7 +120,9 @@ TEST_F(JobWordsTest, TheListNamesEachEndAndOnlyTheNewestRefusalsWithTheirTimes) 
   const std::string job = DescribeJob(ReadJobList(*store_), 1).value_or("");
   EXPECT_TRUE(Says(job, "\nrounds = \"3\"\n")) << job;
   EXPECT_TRUE(Says(job, "\n# cohort = \"4\"\n")) << "it holds, and nobody gave it\n" << job;
+  EXPECT_TRUE(Says(job, "\n# clip = \"0.4\"\n")) << job;
   EXPECT_FALSE(Says(job, "# rounds")) << job;
+  EXPECT_FALSE(Says(job, "# epsilon = ")) << "the noise was not asked for by an epsilon\n" << job;
 }
 
 }  // namespace
