@@ -107,6 +107,7 @@ TEST(LivePassesTest, AfterADeadDiskAnOlderCopyIsRecoveredAndTheJobGoesOn) {
   clients = site.Clients(server.port);
   EXPECT_EQ(server.process.Wait(), 4);
   EXPECT_TRUE(Says(ReadFile(server.log), "`sotto store recover`")) << ReadFile(server.log);
+  EXPECT_TRUE(Says(sotto({"status", store}), "the store is an older copy"));
   clients.clear();
   const std::string dry = sotto({"store", "recover", store, "--dry-run"});
   EXPECT_TRUE(Says(dry, "job 1") && Says(dry, "turns, less the lost ones")) << dry;

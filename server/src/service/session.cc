@@ -9,6 +9,7 @@
 #include "base/counted.h"
 #include "base/gave_up.h"
 #include "data/catalog.h"
+#include "round/receipts.h"
 #include "service/job_queue.h"
 #include "service/job_settings.h"
 #include "service/job_start.h"
@@ -352,9 +353,14 @@ void ServeSession::Run() {
     ShowIdle();
     TellReady();
   }
-  const bool is_over = server_.Run(*this, first);
-  posix::TellStopping();
-  Finish(is_over);
+  try {
+    const bool is_over = server_.Run(*this, first);
+    posix::TellStopping();
+    Finish(is_over);
+  } catch (const StaleLog& error) {
+    shared_.HaltJob({Halt::kWaiting, error.what()});  // `sotto status` then says what this copy is
+    throw;
+  }
 }
 
 void ServeSession::Finish(bool is_over) {

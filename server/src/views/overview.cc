@@ -321,8 +321,10 @@ JobStanding StandingOf(const JobLedger& job, JobPlace place, bool is_paused, Aud
     return {kind.state, kind.name, is_operators ? job.end->reason : kind.words};
   }
   if (place != JobPlace::kServed) {
-    return {"interrupted", nullptr,
-            is_operators ? "no server runs; `sotto serve` goes on with it" : "no server runs"};
+    std::string reason = "no server runs";
+    if (is_operators) reason += "; `sotto serve` goes on with it";
+    if (is_operators && job.halt) reason += "; the last server said: " + job.halt->reason;
+    return {"interrupted", nullptr, reason};
   }
   if (!job.halt) return {"running", nullptr, ""};
   return {is_paused ? "paused" : KindOf(job.halt->kind).state, nullptr,
