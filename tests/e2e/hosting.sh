@@ -273,6 +273,10 @@ tests:
       - {series: 'sotto_attempts_total{job="sotto", instance="new"}', values: '0x9 1x9 2x9 3x9 4x9 5x9'}
       - {series: 'sotto_last_checked_in{job="sotto", instance="new"}', values: '0x9 100x50'}
       - {series: 'sotto_eligible_devices{job="sotto", instance="new"}', values: '100x60'}
+      - {series: 'sotto_devices{job="sotto", instance="new", state="never-seen"}', values: '100x3 0x57'}
+      - {series: 'sotto_devices{job="sotto", instance="new", state="waiting"}', values: '0x3 100x57'}
+      - {series: 'sotto_devices{job="sotto", instance="new", state="two-machines"}', values: '0x60'}
+      - {series: 'sotto_devices{job="sotto", instance="new", state="claimed"}', values: '0x60'}
       - {series: 'up{job="sotto", instance="old"}', values: '1x60'}
       - {series: 'sotto_rounds_released{job="sotto", instance="old"}', values: '18x9 19x9 20x9 21x9 22x9 23x9'}
       - {series: 'sotto_job_over{job="sotto", instance="old"}', values: '0x60'}
@@ -283,6 +287,12 @@ tests:
       - {series: 'sotto_sessions{job="sotto", instance="old"}', values: '0x60'}
       - {series: 'sotto_last_checked_in{job="sotto", instance="old"}', values: '80x29 0x9 80x20'}
       - {series: 'sotto_eligible_devices{job="sotto", instance="old"}', values: '100x60'}
+      - {series: 'sotto_devices{job="sotto", instance="old", state="waiting"}', values: '0x60'}
+      - {series: 'sotto_devices{job="sotto", instance="old", state="away"}', values: '80x20 0x3 80x37'}
+      - {series: 'sotto_devices{job="sotto", instance="old", state="silent"}', values: '20x20 100x3 20x37'}
+      - {series: 'sotto_devices{job="sotto", instance="old", state="old-key"}', values: '0x20 1x5 0x35'}
+      - {series: 'sotto_devices{job="sotto", instance="old", state="too-slow"}', values: '0x20 1x20 0x20'}
+      - {series: 'sotto_devices{job="sotto", instance="old", state="revoked"}', values: '3x60'}
       - {series: 'sotto_epsilon{job="sotto", instance="old", adversary="public"}', values: '5.67x60'}
       - {series: 'sotto_epsilon_planned{job="sotto", instance="old"}', values: '6x60'}
       - {series: 'sotto_epsilon_budget{job="sotto", instance="old"}', values: '6x60'}
@@ -312,6 +322,28 @@ $(for at in 6m 30m 59m; do
           - {labels: '{alertname="SottoBudget"}', value: 1}
           - {labels: '{alertname="SottoFewHeard"}', value: 1}
           - {labels: '{alertname="SottoNoAttempt"}', value: 1}
+  # Devices that want a look, and a fleet that does not come.
+  - interval: 1m
+    input_series:
+      - {series: 'sotto_eligible_devices{instance="a"}', values: '100x60'}
+      - {series: 'sotto_devices{instance="a", state="waiting"}', values: '0x60'}
+      - {series: 'sotto_devices{instance="a", state="training"}', values: '0x60'}
+      - {series: 'sotto_devices{instance="a", state="uploaded"}', values: '0x60'}
+      - {series: 'sotto_devices{instance="a", state="away"}', values: '0x60'}
+      - {series: 'sotto_devices{instance="a", state="silent"}', values: '95x60'}
+      - {series: 'sotto_devices{instance="a", state="two-machines"}', values: '1x60'}
+      - {series: 'sotto_devices{instance="a", state="old-key"}', values: '1x60'}
+      - {series: 'sotto_devices{instance="a", state="claimed"}', values: '1x60'}
+      - {series: 'sotto_devices{instance="a", state="other-model"}', values: '2x60'}
+    promql_expr_test:
+      - expr: 'sum by (alertname) (ALERTS{alertstate="firing"})'
+        eval_time: 59m
+        exp_samples:
+          - {labels: '{alertname="SottoClaimed"}', value: 1}
+          - {labels: '{alertname="SottoDevicesLeftOut"}', value: 1}
+          - {labels: '{alertname="SottoNobodyConnected"}', value: 1}
+          - {labels: '{alertname="SottoOldKey"}', value: 1}
+          - {labels: '{alertname="SottoTwoMachines"}', value: 1}
   # A job that ended with its budget after 23 of 30 rounds.
   - interval: 1m
     input_series:
