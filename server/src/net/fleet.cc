@@ -18,6 +18,9 @@ void Server::Loop::WatchFleet() {
         auto* self = static_cast<Loop*>(work->data);
         try {
           if (self->events_.watch) self->news_ = self->events_.watch();
+          if (const auto& news = self->news_) {
+            self->handles_ = FindHandles(*news->devices, news->changed, news->former.get());
+          }
           if (self->has_job_in_watch_) {
             self->must_end_ = self->source_->MustEnd();
           } else {
@@ -78,8 +81,8 @@ void Server::Loop::TakeFleet(FleetNews news) {
     if (has_other_secret) rekeyed_[device] = fleet_;
     if (!news.devices->IsEligible(device)) to_be_told_.erase(device);
   }
-  tokens_.SetDevices(news.devices, news.changed);
-  if (news.former != nullptr) Remember(news.former);
+  tokens_.SetDevices(news.devices, news.changed, handles_.devices);
+  if (news.former != nullptr) Remember(news.former, std::move(handles_.former));
   pace_.Resize(news.devices->size());
   devices_ = news.devices;
   CloseChanged(news.changed);

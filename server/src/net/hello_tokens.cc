@@ -49,17 +49,32 @@ bool FromDigits(ByteSpan digits, HelloToken* token) {
 
 }  // namespace
 
+HelloHandles FindHandles(const DeviceRegistry& devices, const std::vector<uint32_t>& of,
+                         const FormerKeys* former) {
+  HelloHandles handles;
+  handles.devices.reserve(of.size());
+  for (const uint32_t device : of) handles.devices.push_back(HandleOf(devices[device].secret));
+  for (uint32_t key = 0; former != nullptr && key < former->size(); ++key) {
+    handles.former.emplace(HandleOf((*former)[key].secret), key);
+  }
+  return handles;
+}
+
 HelloTokens::HelloTokens(SharedDevices devices) : devices_(std::move(devices)) {
   for (uint32_t device = 0; device < devices_->size(); ++device) {
-    by_handle_.emplace(HandleOf((*devices_)[device].secret), device);
+    handles_.push_back(HandleOf((*devices_)[device].secret));
+    by_handle_.emplace(handles_.back(), device);
   }
 }
 
-void HelloTokens::SetDevices(SharedDevices devices, const std::vector<uint32_t>& changed) {
-  for (const uint32_t device : changed) {
-    if (device < devices_->size()) by_handle_.erase(HandleOf((*devices_)[device].secret));
-    if (!devices->IsEligible(device)) continue;
-    by_handle_.emplace(HandleOf((*devices)[device].secret), device);
+void HelloTokens::SetDevices(SharedDevices devices, const std::vector<uint32_t>& changed,
+                             const std::vector<uint64_t>& handles) {
+  for (size_t i = 0; i < changed.size(); ++i) {
+    const uint32_t device = changed[i];
+    if (device < handles_.size()) by_handle_.erase(handles_[device]);
+    handles_.resize(std::max<size_t>(handles_.size(), device + 1));
+    handles_[device] = handles[i];
+    if (devices->IsEligible(device)) by_handle_.emplace(handles[i], device);
   }
   devices_ = std::move(devices);
 }
@@ -76,11 +91,9 @@ std::optional<uint32_t> HelloTokens::Take(ByteSpan client_hello) {
   return found->second;
 }
 
-void HelloTokens::SetFormer(SharedFormerKeys former) {
-  former_by_handle_.clear();
-  for (uint32_t key = 0; key < former->size(); ++key) {
-    former_by_handle_.emplace(HandleOf((*former)[key].secret), key);
-  }
+void HelloTokens::SetFormer(SharedFormerKeys former,
+                            std::unordered_map<uint64_t, uint32_t> handles) {
+  former_by_handle_ = std::move(handles);
   former_ = std::move(former);
 }
 

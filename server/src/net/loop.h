@@ -50,9 +50,9 @@ class Server::Loop {
   uint16_t port() const { return port_; }
   bool Run(JobSource& jobs, Job* first);
   void RunInPool(PoolWork work);
-  void Remember(SharedFormerKeys former) {
+  void Remember(SharedFormerKeys former, std::unordered_map<uint64_t, uint32_t> handles) {
     former_ = former;
-    tokens_.SetFormer(std::move(former));
+    tokens_.SetFormer(std::move(former), std::move(handles));
   }
   void Host(LoopGuest guest) { guest_ = std::move(guest); }
   int signal() const { return signal_; }
@@ -308,6 +308,7 @@ class Server::Loop {
   bool in_step_ = false;
   uv_work_t watch_work_{};
   std::optional<FleetNews> news_;
+  HelloHandles handles_;                // of them
   Job* next_job_ = nullptr;             // of the last look
   std::optional<HaltRecord> must_end_;  // the same
   std::exception_ptr watch_failure_;

@@ -483,7 +483,10 @@ uint16_t Server::port() const { return loop_->port(); }
 
 bool Server::Run(JobSource& jobs, Job* first) { return loop_->Run(jobs, first); }
 
-void Server::Remember(SharedFormerKeys former) { loop_->Remember(std::move(former)); }
+void Server::Remember(SharedFormerKeys former) {
+  std::unordered_map<uint64_t, uint32_t> handles = FindHandles({}, {}, former.get()).former;
+  loop_->Remember(std::move(former), std::move(handles));
+}
 
 void Server::RunInPool(PoolWork work) { loop_->RunInPool(std::move(work)); }
 

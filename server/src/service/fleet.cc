@@ -1,5 +1,6 @@
 #include "service/fleet.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <string>
 #include <utility>
@@ -25,6 +26,10 @@ std::string Describe(const DeviceChange& change) {
       return "belongs to " + change.owner;
   }
   return "changed";
+}
+
+bool TakesKey(const DeviceChange& change) {
+  return change.kind == DeviceChange::Kind::kRevoked || change.kind == DeviceChange::Kind::kRotated;
 }
 
 std::vector<std::string> DescribeChanges(const std::vector<DeviceChange>& changes,
@@ -76,15 +81,15 @@ std::optional<FleetNews> ServedFleet::Watch() {
   FleetNews news;
   bool is_news = false;
   std::string warning;
+  std::optional<std::vector<FormerKey>> former;
   log_.With([&](Store& store) {
     warning = store.TakeWarning();
     changes = store.TakeChanges();
     news.paused = store.IsPaused();
     is_news = !changes.empty() || news.paused != paused_;
     if (!is_news) return;
-    if (!changes.empty()) {
-      news.former = std::make_shared<const FormerKeys>(store.LoadFormerKeys());
-    }
+    const bool are_keys_taken = std::any_of(changes.begin(), changes.end(), TakesKey);
+    if (are_keys_taken) former = store.LoadFormerKeys();
     const History history = store.ReadHistory();
     records = history.devices;
     news.spent_before = SpentBefore(history, LastJob(history));
@@ -94,6 +99,7 @@ std::optional<FleetNews> ServedFleet::Watch() {
     warning_ = std::move(warning);
   }
   if (!is_news) return std::nullopt;
+  if (former) news.former = std::make_shared<const FormerKeys>(std::move(*former));
   if (news.paused != paused_) {
     news.lines.push_back(news.paused ? "paused: the open attempt goes on, no other one opens"
                                      : "resumed");

@@ -133,7 +133,8 @@ TEST_F(HelloTokensTest, ATokenOfAFormerKeyIsNoDevices) {
   const Device before = DeviceOf("pump-7", 3);
   EXPECT_EQ(tokens.FormerIn(View(HelloOf(before))), nullptr);
   const FormerKey key{"pump-7", before.secret};
-  tokens.SetFormer(std::make_shared<const FormerKeys>(std::vector{key}));
+  const auto former = std::make_shared<const FormerKeys>(std::vector{key});
+  tokens.SetFormer(former, FindHandles({}, {}, former.get()).former);
   std::vector<uint8_t> hello = HelloOf(before);
   const auto found = tokens.FormerIn(View(hello));
   ASSERT_NE(found, nullptr);
@@ -143,6 +144,23 @@ TEST_F(HelloTokensTest, ATokenOfAFormerKeyIsNoDevices) {
   const ByteSpan random = RandomOf(View(hello));
   hello[static_cast<size_t>(random.end() - hello.data()) - 1] ^= 1;
   EXPECT_EQ(tokens.FormerIn(View(hello)), nullptr) << "under another random";
+}
+
+TEST_F(HelloTokensTest, ARotatedDeviceAndANewOneAreKnownByTheirNewKeys) {
+  HelloTokens tokens(Unowned(devices_));
+  const Device before = devices_[0];
+  DeviceChange rotated;
+  rotated.kind = DeviceChange::Kind::kRotated;
+  rotated.device = DeviceOf("pump-7", 5);
+  DeviceChange added;
+  added.number = 7;
+  added.device = DeviceOf("pump-9", 6);
+  const auto now = devices_.Changed({rotated, added});
+  tokens.SetDevices(now, {0, 2}, FindHandles(*now, {0, 2}, nullptr).devices);
+  EXPECT_EQ(tokens.Take(View(HelloOf(before))), std::nullopt);
+  EXPECT_EQ(tokens.Take(View(HelloOf(rotated.device))), 0u);
+  EXPECT_EQ(tokens.Take(View(HelloOf(added.device))), 2u);
+  EXPECT_EQ(tokens.Take(View(HelloOf(devices_[1]))), 1u);
 }
 
 // A token that was read on the way is not good under another random.
