@@ -1,6 +1,7 @@
 // A server in this process whose job fails beneath it: Run() ends with the job's error, and no
 // device is told that the job is done.
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <gtest/gtest.h>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "e2e/live.h"
 #include "net/server.h"
 #include "sotto/models.h"
+#include "sotto/posix/port.h"
 #include "sotto/posix/run_key.h"
 
 namespace sotto::live {
@@ -174,6 +176,45 @@ TEST(ServerFailure, AJobThatWasStoppedBeforeTheStartAsksNobody) {
   EXPECT_TRUE(server.Run(source, &job));
   EXPECT_EQ(job.end(), server::Halt::kOperator);
   EXPECT_EQ(store.attempts, 0);
+}
+
+// Its job is over, and another one may be queued.
+class StayingSource : public StoppedJob {
+ public:
+  bool stays() const override { return true; }
+  bool IsDone() const override { return is_done; }
+  server::Job* Next() override {
+    if (ends) throw std::runtime_error("the test is over");
+    return nullptr;
+  }
+  std::atomic<bool> is_done{false};
+  std::atomic<bool> ends{false};
+};
+
+TEST(ServerFailure, ADeviceThatDoesNotStayWaitsWhileAnotherJobIsQueued) {
+  const posix::DeviceKey key = {"one", {{1}}};
+  server::DeviceRegistry devices;
+  devices.Register({key.device_id, key.secret});
+  devices.Register({"two", {{2}}});
+  CountingStore store;
+  server::Job job(TwoDeviceJob(), devices, store, posix::DeriveKey(posix::RunKey(7), "server"));
+  server::ServerOptions options;
+  options.host = Host();
+  options.port = 0;
+  server::Server server(server::Unowned(devices), options, Silent());
+  server.Listen();
+  StayingSource source;
+  std::future<bool> run = std::async(std::launch::async, [&] { return server.Run(source, &job); });
+  Caller caller(server.port(), key);
+  ASSERT_EQ(caller.Connect(), Status::kOk);
+  for (int i = 0; i < 4; ++i) {  // the job goes meanwhile
+    EXPECT_EQ(caller.Hello().kind, Reply::Kind::kWait);
+    posix::SleepMs(150);
+  }
+  source.is_done = true;
+  EXPECT_EQ(caller.Hello().kind, Reply::Kind::kDone);
+  source.ends = true;
+  EXPECT_THROW(run.get(), std::runtime_error);
 }
 
 TEST(ServerFailure, AReleaseThatCannotBeStoredEndsTheServerAndNotTheJob) {

@@ -218,10 +218,13 @@ void Server::Loop::AskJob(Client& client) {
   try {
     const Loop& loop = client.loop;
     const Request& request = session.connection.request();
-    session.reply = loop.job_ != nullptr
-                        ? loop.job_->Answer(session.device, request)
-                        : AnswerWithoutJob(request, loop.source_->IsDone(),
-                                           static_cast<uint32_t>(loop.options_.poll_interval_ms));
+    const auto poll_ms = static_cast<uint32_t>(loop.options_.poll_interval_ms);
+    const bool is_done = !loop.source_->stays() || loop.source_->IsDone();
+    session.reply = loop.job_ != nullptr ? loop.job_->Answer(session.device, request)
+                                         : AnswerWithoutJob(request, is_done, poll_ms);
+    if (session.reply.kind == Reply::Kind::kDone && !is_done) {
+      session.reply = AnswerWithoutJob(request, is_done, poll_ms);
+    }
   } catch (...) {
     session.failure = std::current_exception();
   }

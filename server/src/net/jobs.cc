@@ -65,8 +65,8 @@ void Server::Loop::Finish() {
     BeginFarewell();
     return;
   }
-  AskForHeld();
   source_->OnEnd();
+  AskForHeld();
 }
 
 void Server::Loop::BeginFarewell() {

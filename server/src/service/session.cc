@@ -253,6 +253,7 @@ nlohmann::ordered_json ServeSession::Queue() {
 
 // From the pool.
 void ServeSession::KeepQueue(const History& history) {
+  has_next_ = NextStart(history) != nullptr;
   std::vector<JobRequestEntry> requests = history.requests;  // with models: the loop does not wait
   const std::lock_guard<std::mutex> lock(mutex_);
   requests_.swap(requests);

@@ -54,7 +54,7 @@ class ServeSession : private JobSource {
   void OnBegin() override;
   void OnEnd() override;
   void Leave() override;
-  bool IsDone() const override { return is_done_; }
+  bool IsDone() const override { return is_done_ && !has_next_; }
 
   ServerEvents Events();
   PageSources Sources();
@@ -97,7 +97,8 @@ class ServeSession : private JobSource {
   std::optional<int64_t> seen_idle_;
   std::optional<HaltRecord> why_end_;
   bool is_ready_ = false;
-  std::atomic<bool> is_done_{false};       // JobSource::IsDone()
+  std::atomic<bool> is_done_{false};       // the last job is over, and did not give up
+  std::atomic<bool> has_next_{false};      // the queue has a job
   std::mutex mutex_;                       // guards the next member
   std::vector<JobRequestEntry> requests_;  // as the pool saw them last
   std::vector<std::string> due_;           // lines that the loop's thread writes
