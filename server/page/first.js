@@ -211,7 +211,7 @@ function drawSorted(place, caption, columns, devices, cells) {
 // What a device is about; a server that does not say it knows who is connected.
 const deviceState = device => device.state ?? (device.revoked ? "revoked" : device.connected ? "connected"
   : known(device.last_seen) ? "gone" : "not seen");
-const kQuietStates = ["connected", "waiting", "training", "uploaded", "revoked", "gone", "not seen"];
+const kQuietStates = ["connected", "waiting", "training", "uploaded", "away", "revoked", "gone", "not seen"];
 
 const isOdd = device => device.severity ? device.severity !== "ok" : Boolean(device.state) && !kQuietStates.includes(device.state);
 

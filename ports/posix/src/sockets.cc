@@ -1,9 +1,12 @@
 #include "sotto/posix/sockets.h"
 
 #include <cerrno>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdexcept>
 #include <string>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <system_error>
 
@@ -23,6 +26,24 @@ int ReceiveNow(int socket, MutableByteSpan bytes) {
   const ssize_t got = recv(socket, bytes.data(), bytes.size(), 0);
   if (got > 0) return static_cast<int>(got);
   return got == 0 ? -1 : NoneOrGone();
+}
+
+// Some of these options may be missing: the connection is then lost later.
+void WatchPeer(int socket) {
+  const auto set = [socket](int level, int option, int value) {
+    (void)setsockopt(socket, level, option, &value, sizeof(value));
+  };
+  constexpr int kEveryS = 2;
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kPeerIdleS);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kEveryS);
+  set(IPPROTO_TCP, TCP_KEEPCNT, (kPeerLostMs / 1000 - kPeerIdleS) / kEveryS);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, kPeerLostMs);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+}
+
+bool HasTakenAll(int socket) {
+  int waiting = 0;
+  return ioctl(socket, TIOCOUTQ, &waiting) != 0 || waiting == 0;
 }
 
 void WaitForSockets(std::vector<WaitingSocket>* sockets, int timeout_ms) {

@@ -75,6 +75,7 @@ bool TcpStream::Open(int family) {
   }
   const int on = 1;
   (void)setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  WatchPeer(socket_);
   return true;
 }
 

@@ -10,7 +10,8 @@ namespace sotto::server {
 namespace {
 
 constexpr uint64_t kLastWordsMs = 2000;
-constexpr uint64_t kGaveWayMs = 10'000;  // a machine that trains answers later
+constexpr uint64_t kGaveWayMs = 10'000;    // a machine that trains answers later
+constexpr uint64_t kAskAtOnceMs = 10'000;  // of a device that was told to ask again at once
 constexpr int kDelayedPerTurn = 128;
 constexpr uint64_t kReadBudgetNs = 10'000'000;  // of one turn; the last request may exceed it
 
@@ -48,6 +49,7 @@ void Server::Loop::OnRead(uv_stream_t* stream, ssize_t got, const uv_buf_t* buff
   auto* client = static_cast<Client*>(stream->data);
   if (got == 0) return;
   Loop& loop = client->loop;
+  if (client->session) loop.NoteHeard(*client->session, got);
   if (got == UV_ENOBUFS) {
     uv_read_stop(stream);
     if (!client->session->unread) loop.unread_.push_back(client->id);
@@ -76,7 +78,18 @@ void Server::Loop::OnRead(uv_stream_t* stream, ssize_t got, const uv_buf_t* buff
   }
 }
 
+void Server::Loop::NoteHeard(Session& session, ssize_t got) const {
+  const bool has_failed = got < 0 && got != UV_EOF && got != UV_ENOBUFS;
+  session.lost = has_failed ? static_cast<int>(got) : 0;
+  if (!has_failed) session.heard_ms = now();
+  session.ask_by_ms = 0;
+}
+
 void Server::Loop::OnSessionBytes(Client& client, ByteSpan bytes) {
+  if (client.session->lost != 0 && client.session->proved) {
+    Close(client, uv_strerror(client.session->lost));
+    return;
+  }
   if (bytes.empty() && client.session->held_until_ms != 0) {
     Close(client, "left while its answer was held");
     return;
@@ -251,6 +264,7 @@ void Server::Loop::Respond(Client& client) {
     if (IsNews(session)) session.reply.wait_ms = 0;  // the next Hello may be held
     session.told = session.reply.state;
   }
+  if (session.idle && session.reply.wait_ms == 0) session.ask_by_ms = now() + kAskAtOnceMs;
   session.reply.wait_ms = Jittered(session.reply.wait_ms);
   pace_.OnReply(session.device, session.reply, now());
   session.connection.Respond(session.reply, now());
@@ -277,7 +291,7 @@ void Server::Loop::Close(Client& client, const char* reason) {
     const auto found = by_device_.find(client.session->device);
     if (found != by_device_.end() && found->second == &client) {
       by_device_.erase(found);
-      if (events_.on_device) events_.on_device(client.session->device, false);
+      OnEndOfSession(client);
     }
   } else {
     figures_.failed_handshakes += client.session ? 1 : 0;
@@ -328,6 +342,8 @@ void Server::Loop::TickSessions() {
     if (client->closing) continue;
     if (session.writing && now() >= session.write_deadline_ms) {
       Close(*client);
+    } else if (session.ask_by_ms != 0 && now() >= session.ask_by_ms) {
+      Close(*client, "has not asked again");
     } else if (session.connection.state() != Connection::State::kHandshake) {
       Pump(*client);
     }

@@ -84,6 +84,11 @@ class Server::Loop {
     uint32_t round = 0;       // of the update that it announced last
     uint32_t attempt = 0;
     uint64_t closed_since_ms = 0;  // 0: the connection is open
+    uint64_t heard_ms = 0;         // the last bytes, or the end of its connection
+    bool holds = false;            // it lets the server hold its answers, so it is reachable
+    bool idle = false;             // the same, and its last request got, or waits for, a Wait
+    int lost = 0;                  // how its network failed, an error of libuv; 0: it has not
+    uint64_t ask_by_ms = 0;        // it was told to ask at once; 0: it was not, or it has
     std::exception_ptr failure;    // of the current answer
     bool writing = false;
     uint64_t write_deadline_ms = 0;  // while writing
@@ -153,6 +158,7 @@ class Server::Loop {
   // clients.cc
   Client* Find(Id id) const;  // null if it is closing or gone
   static void OnRead(uv_stream_t* stream, ssize_t got, const uv_buf_t* buffer);
+  void NoteHeard(Session& session, ssize_t got) const;
   void StartReading(Client& client);
   void OnSessionBytes(Client& client, ByteSpan bytes);
   void Pump(Client& client);
@@ -179,6 +185,7 @@ class Server::Loop {
   void Dismiss(Client& client, ErrorCode code, const char* why, uint32_t wait_ms = 0);
   void GiveWay(Client& older);
   void OnDismissedRead(Client& client, ssize_t got);
+  void OnEndOfSession(const Client& client);
   void RefuseFormer(Client& client);
 
   // decoders.cc

@@ -118,8 +118,8 @@ struct ServerEvents {
   std::function<void(const std::string&)> info;
   std::function<void(const std::string&)> detail;  // with -v: connections come and go
   std::function<void(const ServerPhase&)> on_phase;
-  // A device, by registry index, has a session or has it no more.
-  std::function<void(uint32_t device, bool is_connected)> on_device;
+  // A device, by registry index, has a session or has it no more; it was heard so long ago.
+  std::function<void(uint32_t device, bool is_connected, uint64_t silent_ms)> on_device;
   std::function<void(const DeviceSign&)> on_sign;
   // The result of an attempt when it is published: a release, or an attempt that was given up.
   std::function<void(const RoundOutcome&)> on_outcome;

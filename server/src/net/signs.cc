@@ -14,6 +14,7 @@
 #include "net/loop.h"
 #include "sotto/keys.h"
 #include "sotto/model/model_text.h"
+#include "sotto/posix/sockets.h"
 
 namespace sotto::server {
 namespace {
@@ -34,6 +35,12 @@ std::string TextOf(const Address& address) {
   }
   uv_inet_ntop(AF_INET6, address.data(), text, sizeof(text));
   return std::string(text) + "/64";
+}
+
+int SocketOf(const uv_tcp_t& handle) {
+  uv_os_fd_t socket = -1;
+  (void)uv_fileno(reinterpret_cast<const uv_handle_t*>(&handle), &socket);
+  return socket;
 }
 
 bool IsUpdate(const Request& request) {
@@ -81,6 +88,10 @@ void Server::Loop::SignAnswer(Client& client) {
   Session& session = *client.session;
   const Request& request = session.connection.request();
   const Reply& reply = session.reply;
+  const bool holds = request.kind == Request::Kind::kHello && request.hold_ms > 0;
+  if (holds && !session.holds) posix::WatchPeer(SocketOf(client.handle));
+  session.holds = session.holds || holds;
+  session.idle = holds && reply.kind == Reply::Kind::kWait;
   if (request.kind == Request::Kind::kUpdateBegin) {
     session.round = request.round;
     session.attempt = request.attempt;
@@ -173,14 +184,26 @@ void Server::Loop::GiveWay(Client& older) {
   Dismiss(older, ErrorCode::kOtherMachine, "connected again", Jittered(pause_ms));
 }
 
-// A machine that is alive goes on with its request, or closes the connection.
+// A machine that is alive takes the last words, and then goes on with its request or closes the
+// connection. One that had closed it before it connected again takes nothing more, however late its
+// bytes come: its system refuses the words.
 void Server::Loop::OnDismissedRead(Client& client, ssize_t got) {
-  const bool is_alive = got > 0 || got == UV_EOF;
+  const bool is_alive = (got > 0 || got == UV_EOF) && posix::HasTakenAll(SocketOf(client.handle));
   if (is_alive && client.session->proved) {
     Sign(DeviceSign::Kind::kTakeover, client);
     Close(client);
   } else if (got < 0) {
     Close(client);
+  }
+}
+
+// A device that keeps its connection, or has lost it without a word, cannot be asked until it comes
+// again. One that lets its connection go while it trains, or polls, says nothing by that.
+void Server::Loop::OnEndOfSession(const Client& client) {
+  const Session& session = *client.session;
+  if (events_.on_device) events_.on_device(session.device, false, now() - session.heard_ms);
+  if (job_ != nullptr && session.holds && (session.idle || session.lost != 0)) {
+    job_->OnGone(session.device);
   }
 }
 

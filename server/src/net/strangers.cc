@@ -248,7 +248,7 @@ void Server::Loop::OnProof(Client& client) {
   }
   admission_.OnProof(client.id, session.device, now());
   const auto [entry, is_only] = by_device_.try_emplace(session.device, &client);
-  if (events_.on_device) events_.on_device(session.device, true);
+  if (events_.on_device) events_.on_device(session.device, true, 0);
   if (is_only) return;
   Client* older = entry->second;
   entry->second = &client;

@@ -85,6 +85,24 @@ bool Attempt::IsComplete() const {
          counts_.reported + counts_.rejected + revoked_ + CountUnable() == drawn_.size();
 }
 
+std::vector<uint32_t> Attempt::Silent() const {
+  const uint32_t after_ms = config_.process.report_after_ms;
+  std::vector<uint32_t> silent;
+  if (after_ms == 0) return silent;
+  const auto report_time = opened_ + std::chrono::milliseconds(after_ms);
+  const auto announced = std::chrono::milliseconds(after_ms / 8);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (size_t i = 0; i < drawn_.size(); ++i) {
+    const Member& member = members_[i];
+    const bool is_uploading = member.state == MemberState::kUploading;
+    const bool is_awaited =
+        lacking_.count(drawn_[i]) == 0 && (is_uploading || member.state == MemberState::kInvited);
+    const auto speaks_at = is_uploading ? report_time + announced : report_time;
+    if (is_awaited && member.heard < speaks_at) silent.push_back(drawn_[i]);
+  }
+  return silent;
+}
+
 PartialSum Attempt::Close() {
   std::unique_lock<std::mutex> lock(mutex_);
   open_ = false;

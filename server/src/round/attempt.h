@@ -92,6 +92,12 @@ class Attempt {
   // an old device has trained.
   bool IsComplete() const;
 
+  // The drawn devices that have not reported and were silent when one that keeps to the report time
+  // speaks, whatever it has trained: it announces its update then, or asks again, and sends the
+  // bytes an eighth later. So they, or their network, are down, if they do keep to it. By registry
+  // index; empty: there is no report time.
+  std::vector<uint32_t> Silent() const;
+
   // Closes the attempt at the deadline: no update is accepted from now on. Waits for the updates
   // that are being decoded. Call it once.
   PartialSum Close();
@@ -111,10 +117,11 @@ class Attempt {
   struct Member {
     MemberState state = MemberState::kInvited;
     uint8_t nonce[kNonceSize] = {};
-    bool takes_salt = false;     // by its last Hello
-    Salt salt;                   // for this nonce
-    std::vector<uint8_t> bytes;  // received so far
-    size_t size = 0;             // of the complete update, bytes
+    bool takes_salt = false;                      // by its last Hello
+    Salt salt;                                    // for this nonce
+    std::vector<uint8_t> bytes;                   // received so far
+    size_t size = 0;                              // of the complete update, bytes
+    std::chrono::steady_clock::time_point heard;  // its last request of this attempt
   };
 
   size_t IndexOfDrawn(uint32_t device) const;

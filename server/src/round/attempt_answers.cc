@@ -143,6 +143,8 @@ Reply Attempt::Answer(uint32_t device, const Request& request) {
 
 // Notes what the device lacks, or checks it in.
 void Attempt::Hear(uint32_t device, const Request& request) {
+  const size_t index = IndexOfDrawn(device);
+  if (index < drawn_.size()) members_[index].heard = std::chrono::steady_clock::now();
   if (request.kind == Request::Kind::kHello) {
     if (IsLacking(task_, request.abilities)) {
       lacking_[device] = request.abilities;
@@ -150,7 +152,7 @@ void Attempt::Hear(uint32_t device, const Request& request) {
       lacking_.erase(device);
     }
     const bool is_timed = (request.abilities.features & kFeatureReportTime) != 0;
-    if (is_timed || IndexOfDrawn(device) == drawn_.size()) {
+    if (is_timed || index == drawn_.size()) {
       untimed_.erase(device);
     } else {
       untimed_.insert(device);

@@ -317,6 +317,9 @@ Reply Job::Answer(uint32_t device, const Request& request) {
         last_heard_.resize(device + 1, std::chrono::steady_clock::time_point::min());
       }
       last_heard_[device] = std::chrono::steady_clock::now();
+      if (device < gone_.size()) gone_[device] = false;
+      keeps_time_.resize(last_heard_.size());
+      keeps_time_[device] = (request.abilities.features & kFeatureReportTime) != 0;
     }
     if (suspended_) return AnswerBetweenAttempts(request, config_, state);
     attempt = current_;
@@ -334,6 +337,19 @@ Reply Job::Answer(uint32_t device, const Request& request) {
     reply.receipt = log_.ReceiptOf(reply.task.round, reply.task.attempt, NumberIn(device));
   }
   return reply;
+}
+
+bool Job::KeepsTime(uint32_t device) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return device < keeps_time_.size() && keeps_time_[device];
+}
+
+void Job::OnGone(uint32_t device, std::chrono::steady_clock::time_point since) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const bool has_come = device < last_heard_.size() && last_heard_[device] > since;
+  if (!turns_ || has_come) return;
+  if (device >= gone_.size()) gone_.resize(device + 1);
+  gone_[device] = true;
 }
 
 LackCounts Job::Lacking() const {
@@ -359,8 +375,12 @@ PartialSum Job::CloseUploads() {
     phase_ = Phase::kClosing;
     attempt = current_;
   }
+  const auto closes = std::chrono::steady_clock::now();
   PartialSum part = attempt->Close();
   heard_before_ = attempt->Heard();
+  for (const uint32_t device : attempt->Silent()) {
+    if (KeepsTime(device)) OnGone(device, closes);
+  }
   closed_ = std::chrono::steady_clock::now();
   return part;
 }

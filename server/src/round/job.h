@@ -119,6 +119,14 @@ class Job {
   // receipt shows that the log is an older copy: the program must then stop.
   Reply Answer(uint32_t device, const Request& request);
 
+  // The device cannot be reached. Of passes in the order connected, no attempt asks it until its
+  // next Hello; no other draw looks at who is there. Call it for what the network or the device's
+  // owner does, such as a cable that is pulled or a program that ends while it waits. How long a
+  // device trains must not decide whether it is asked (plans/turns.h). Any thread.
+  //   since  a Hello after this time shows that it is back
+  void OnGone(uint32_t device,
+              std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now());
+
   // True if the configuration lets rounds close early, every device of the open round's cohort has
   // reported or had its update rejected, and enough devices have checked in. There is then no
   // reason to wait longer.
@@ -202,6 +210,7 @@ class Job {
   void Publish(ReleaseResult release);
   // The open attempt, or one that was just closed; null between rounds.
   std::shared_ptr<Attempt> CurrentAttempt() const;
+  bool KeepsTime(uint32_t device) const;
 
   const JobConfig config_;
   SharedDevices devices_;  // of the last attempt that was opened
@@ -216,7 +225,7 @@ class Job {
   const TrainTask needs_;          // a task, for what it needs of devices
   std::optional<TurnBook> turns_;  // of kPasses
 
-  mutable std::mutex mutex_;                                       // guards the next ten members
+  mutable std::mutex mutex_;                                       // guards the next twelve members
   std::vector<std::chrono::steady_clock::time_point> last_heard_;  // of kPasses, by registry index
   Phase phase_ = Phase::kIdle;
   WaitState wait_state_ = WaitState::kRounds;  // what a device waits for that has no work
@@ -227,6 +236,8 @@ class Job {
   SharedDevices next_devices_;  // the newest fleet; null: devices_
   std::vector<privacy::SpentRounds> next_spent_before_;
   bool paused_ = false;
+  std::vector<bool> gone_;        // of kPasses, by registry index; see OnGone()
+  std::vector<bool> keeps_time_;  // the same; by its last Hello, the device keeps to a report time
 
   std::string waiting_for_;
   bool waits_for_turns_ = false;

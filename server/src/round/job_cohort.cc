@@ -87,6 +87,7 @@ std::vector<Candidate> Job::HeardOf(std::vector<Candidate> candidates) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto is_away = [&](const Candidate& candidate) {
     const uint32_t device = candidate.device;
+    if (device < gone_.size() && gone_[device]) return true;
     const bool in_last_attempt =
         is_recent && device < heard_before_.size() && heard_before_[device];
     return !in_last_attempt && (device >= last_heard_.size() || last_heard_[device] < since);

@@ -1,5 +1,6 @@
 #include "service/page.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <stdexcept>
 #include <utility>
@@ -186,11 +187,11 @@ void ServePage::OnQueue(const Json& queue) { Publish(overview_.OnQueue(queue)); 
 
 void ServePage::OnLog(const std::string& line) { Publish(overview_.OnLog(line)); }
 
-void ServePage::OnDevice(const std::string& id, bool is_connected) {
+void ServePage::OnDevice(const std::string& id, bool is_connected, uint64_t silent_ms) {
   Presence& presence = seen_[id];
   if (presence.is_connected != is_connected) connected_ += is_connected ? 1 : size_t(-1);
   presence.is_connected = is_connected;
-  presence.last_seen = last_seen_ = SecondsNow();
+  last_seen_ = std::max(last_seen_, SecondsNow() - 1e-3 * static_cast<double>(silent_ms));
 }
 
 Json ServePage::DeviceCounts() const {

@@ -72,7 +72,7 @@ class ServePage {
   void OnQueue(const nlohmann::ordered_json& queue);
   void OnLog(const std::string& line);
 
-  void OnDevice(const std::string& id, bool is_connected);
+  void OnDevice(const std::string& id, bool is_connected, uint64_t silent_ms);
 
   // ServerEvents::alive: publishes the figures of network and devices from time to time.
   void Alive(uint64_t now_ms);
@@ -83,7 +83,6 @@ class ServePage {
  private:
   struct Presence {
     bool is_connected = false;
-    double last_seen = 0;        // seconds since 1970
     uint64_t reports = 0;        // that count in a release
     uint32_t last_reported = 0;  // the round of the last one, from 1
   };

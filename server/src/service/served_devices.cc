@@ -19,7 +19,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint64_t kStatesMs = 2000;  // between two writes
+constexpr uint64_t kStatesMs = 2000;         // between two writes
+constexpr uint64_t kLateMs = 30'000;         // the same, of what is no change
+constexpr uint64_t kAfterEventMs = 660'000;  // then every state has ended that ends by itself
 constexpr size_t kMostOfFile = 256 << 20;
 
 Json StatesIn(const std::string& store) {
@@ -55,7 +57,8 @@ Json ReadDeviceStates(const std::string& store, const std::vector<DeviceRecord>&
     const auto found = known.find(device.id);
     const Json of_store = StateToJson(device, DeviceStates().Of(device, 0));
     const bool is_current =
-        found != known.end() && device.is_eligible() &&
+        found != known.end() &&
+        (device.is_eligible() || found->second.value("state", Json()) == of_store["state"]) &&
         std::all_of(of_store.items().begin(), of_store.items().end(),
                     [&](const auto& field) { return found->second.contains(field.key()); });
     list.push_back(is_current ? found->second : of_store);
@@ -87,46 +90,86 @@ ServedDevices::ServedDevices(
   }
 }
 
-void ServedDevices::OnDevice(const std::string& id, bool is_connected) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  has_changed_ = true;
-  states_.OnDevice(id, is_connected, SecondsNow());
+// The mutex is held.
+void ServedDevices::OnEvent(bool is_change) {
+  has_changed_ = has_changed_ || is_change;
+  last_event_ms_ = posix::NowMs();
+}
+
+void ServedDevices::OnDevice(const std::string& id, bool is_connected, uint64_t silent_ms) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    OnEvent(true);
+    states_.OnDevice(id, is_connected, SecondsNow(), 1e-3 * static_cast<double>(silent_ms));
+  }
+  ForgetTold(id);
 }
 
 void ServedDevices::OnSign(const DeviceSign& sign) {
   using Kind = DeviceSign::Kind;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    has_changed_ = true;
-    states_.OnSign(sign, SecondsNow());
+    OnEvent(states_.OnSign(sign, SecondsNow()));
   }
   const bool is_well =
       sign.kind == Kind::kWaits || sign.kind == Kind::kTrains || sign.kind == Kind::kUploaded;
-  if (!is_well) Tell(sign.id);
+  if (is_well) {
+    ForgetTold(sign.id);
+  } else if (const DeviceRecord* device = Find(sign.id)) {
+    Tell(*device);
+  }
 }
 
 void ServedDevices::OnRound() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  has_changed_ = true;
+  OnEvent(true);
   states_.OnRound();
 }
 
-// Of a device that has just shown something that its operator should look at.
-void ServedDevices::Tell(const std::string& id) {
+void ServedDevices::OnJob() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  OnEvent(true);
+  states_.OnJob();
+}
+
+void ServedDevices::OnChange(const std::vector<uint32_t>& changed, const DeviceRegistry& devices) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  OnEvent(true);
+  for (const uint32_t device : changed) states_.OnNewKey(devices[device].id);
+}
+
+const DeviceRecord* ServedDevices::Find(const std::string& id) {
   if (const SharedRecords records = records_(); records != told_of_) {
     told_of_ = records;
     by_name_.clear();
     for (size_t i = 0; i < records->size(); ++i) by_name_.emplace((*records)[i].id, i);
   }
   const auto device = by_name_.find(id);
-  if (device == by_name_.end()) return;
-  const DeviceView view = Of((*told_of_)[device->second]);
+  return device == by_name_.end() ? nullptr : &(*told_of_)[device->second];
+}
+
+// Of a device that has just shown something that its operator should look at.
+void ServedDevices::Tell(const DeviceRecord& device) {
+  ForgetTold(device.id);
+  const DeviceView view = Of(device);
   if (view.row->severity == Severity::kOk || view.row->state == DeviceState::kNeverSeen) return;
-  const auto line = lines_.Take(view.row->name, id, DescribeState(id, view), posix::NowMs());
+  told_[device.id] = view.row->name;
+  const auto line =
+      lines_.Take(view.row->name, device.id, DescribeState(device.id, view), posix::NowMs());
   if (!line) return;
-  tell_(id, view, *line);
+  tell_(device.id, view, *line);
   const std::lock_guard<std::mutex> lock(mutex_);
   next_write_ms_ = 0;  // `sotto status` knows it as soon as the log does
+}
+
+// A state that is over is told at once when it comes again.
+void ServedDevices::ForgetTold(const std::string& id) {
+  const auto told = told_.find(id);
+  if (told == told_.end()) return;
+  const DeviceRecord* const device = Find(id);
+  if (device != nullptr && Of(*device).row->name == told->second) return;
+  lines_.End(told->second, id);
+  told_.erase(told);
 }
 
 DeviceView ServedDevices::Of(const DeviceRecord& device) const {
@@ -144,14 +187,20 @@ std::map<std::string, uint64_t> ServedDevices::Counts() const {
   return counts;
 }
 
+bool ServedDevices::IsDue(uint64_t now_ms) const {
+  if (has_changed_) return now_ms >= next_write_ms_;
+  return now_ms >= next_late_write_ms_ && now_ms < last_event_ms_ + kAfterEventMs;
+}
+
 void ServedDevices::Write(bool at_once) {
   DeviceStates states;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const uint64_t now_ms = posix::NowMs();
-    if (!at_once && (!has_changed_ || now_ms < next_write_ms_)) return;
+    if (!at_once && !IsDue(now_ms)) return;
     has_changed_ = false;
     next_write_ms_ = now_ms + kStatesMs;
+    next_late_write_ms_ = now_ms + kLateMs;
     states = states_;
   }
   const double now = SecondsNow();
@@ -160,7 +209,7 @@ void ServedDevices::Write(bool at_once) {
     list.push_back(StateToJson(device, states.Of(device, now)));
   }
   try {
-    posix::ReplacePrivateFile(file_, JsonText({{"as_of", now}, {"devices", list}}) + "\n");
+    posix::ReplacePassingFile(file_, JsonText({{"as_of", now}, {"devices", list}}) + "\n");
   } catch (const std::exception&) {
     // For example a full disk, of which the store itself says more.
   }

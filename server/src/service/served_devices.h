@@ -50,9 +50,12 @@ class ServedDevices {
       std::function<void(const std::string& id, const DeviceView& view, const std::string& line)>
           tell);
 
-  void OnDevice(const std::string& id, bool is_connected);
+  void OnDevice(const std::string& id, bool is_connected, uint64_t silent_ms = 0);
   void OnSign(const DeviceSign& sign);
   void OnRound();
+  void OnJob();
+  // From any thread. Indices of devices that joined, left, or have another key.
+  void OnChange(const std::vector<uint32_t>& changed, const DeviceRegistry& devices);
 
   DeviceView Of(const DeviceRecord& device) const;
   // How many devices are in each state.
@@ -62,18 +65,25 @@ class ServedDevices {
   void Write(bool now = false);
 
  private:
-  void Tell(const std::string& id);
+  const DeviceRecord* Find(const std::string& id);
+  void Tell(const DeviceRecord& device);
+  void ForgetTold(const std::string& id);
+  void OnEvent(bool is_change);
+  bool IsDue(uint64_t now_ms) const;
 
   const std::string file_;
   const std::function<SharedRecords()> records_;
   const std::function<void(const std::string&, const DeviceView&, const std::string&)> tell_;
   LimitedLines lines_;
-  SharedRecords told_of_;  // the records of by_name_
+  std::unordered_map<std::string, const char*> told_;  // the state that the log named last
+  SharedRecords told_of_;                              // the records of by_name_
   std::unordered_map<std::string, size_t> by_name_;
   mutable std::mutex mutex_;  // guards the members below
   DeviceStates states_;
-  bool has_changed_ = true;
-  uint64_t next_write_ms_ = 0;
+  bool has_changed_ = true;  // since the last write, by more than when a device was last seen
+  uint64_t last_event_ms_ = 0;
+  uint64_t next_write_ms_ = 0;       // of a change
+  uint64_t next_late_write_ms_ = 0;  // of the rest: such as a state that ends by itself
 };
 
 }  // namespace sotto::server

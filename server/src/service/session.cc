@@ -79,7 +79,9 @@ ServerEvents ServeSession::Events() {
     live_.Write();
     shared_.WriteFigures();
     device_states_.Write();
-    return fleet_.Watch();
+    std::optional<FleetNews> news = fleet_.Watch();
+    if (news) device_states_.OnChange(news->changed, *news->devices);
+    return news;
   };
   events.alive = [this](uint64_t now_ms) {
     monitor_.Alive(server_, fleet_.devices()->eligible(), now_ms);
@@ -98,10 +100,10 @@ ServerEvents ServeSession::Events() {
     monitor_.OnEnd(phase.end);
   };
   events.on_sign = [this](const DeviceSign& sign) { device_states_.OnSign(sign); };
-  events.on_device = [this](uint32_t device, bool is_connected) {
+  events.on_device = [this](uint32_t device, bool is_connected, uint64_t silent_ms) {
     const std::string& id = (*fleet_.devices())[device].id;
-    device_states_.OnDevice(id, is_connected);
-    if (page_) page_->OnDevice(id, is_connected);
+    device_states_.OnDevice(id, is_connected, silent_ms);
+    if (page_) page_->OnDevice(id, is_connected, silent_ms);
   };
   return events;
 }
@@ -269,6 +271,7 @@ void ServeSession::OnBegin() {
   SayDue();
   served_ = std::move(made_);
   served_->Begin();
+  device_states_.OnJob();
   if (page_) {
     page_->Begin(page_begins_->overview, page_begins_->is_seeded, page_begins_->turns);
     page_begins_.reset();
@@ -286,6 +289,7 @@ void ServeSession::TellReady() {
 
 void ServeSession::OnEnd() {
   served_->EndInPool();
+  device_states_.OnJob();
   is_done_ = !served_->job().gave_up();
 }
 

@@ -19,6 +19,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kLatelySeconds = 600;
+// Two machines that are alive meet more often (net/signs.cc), however long one of them trains.
+constexpr double kMeetSeconds = 180;
 // One takeover may be a close that was long on its way. Three in a row are two machines.
 constexpr uint64_t kTakeoversOfTwo = 3;
 
@@ -43,12 +45,13 @@ const char* Name(Severity severity) {
   return kNames[static_cast<size_t>(severity)];
 }
 
-void DeviceStates::Tries::Add(const DeviceSign& sign, double now) {
+void DeviceStates::Tries::Add(const DeviceSign& sign, bool is_away, double now) {
   if (now - last > kLatelySeconds) {
     count = 0;
     first = now;
   }
   ++count;
+  while_away = is_away;
   last = now;
   from = sign.from;
   other = sign.other;
@@ -59,47 +62,62 @@ void DeviceStates::Fault::Set(const std::string& what, double now) {
   text = what;
 }
 
-void DeviceStates::Act(Seen& seen, DeviceState activity, uint32_t round, double now) {
+void DeviceStates::Act(Seen& seen, DeviceState activity, uint32_t round, double now) const {
   if (seen.activity != activity || seen.round != round) seen.activity_since = now;
   seen.activity = activity;
   seen.round = round;
+  seen.activities_before = activities_;
 }
 
-void DeviceStates::OnDevice(const std::string& id, bool is_connected, double now) {
+void DeviceStates::OnJob() {
+  ++activities_;
+  for (auto& [id, seen] : seen_) {
+    seen.model = seen.lacks = Fault();
+    seen.late = 0;
+  }
+}
+
+void DeviceStates::OnDevice(const std::string& id, bool is_connected, double now, double silent_s) {
   Seen& seen = seen_[id];
   if (is_connected) {
     if (seen.activity == DeviceState::kNeverSeen) Act(seen, DeviceState::kWaiting, 0, now);
+    if (!seen.connected && seen.activity == DeviceState::kWaiting) seen.activity_since = now;
     seen.former = Tries();  // the device has its key
     seen.claims = Tries();
   }
   seen.connected = is_connected;
-  seen.last_seen = now;
+  seen.last_seen = std::max(seen.last_seen, now - silent_s);
   seen.rounds_before = rounds_;
 }
 
-void DeviceStates::OnSign(const DeviceSign& sign, double now) {
+bool DeviceStates::OnSign(const DeviceSign& sign, double now) {
   using Kind = DeviceSign::Kind;
   Seen& seen = seen_[sign.id];
+  const bool is_known_to_be_it =
+      sign.kind != Kind::kFormerKey && sign.kind != Kind::kClaim && sign.kind != Kind::kTakeover;
+  if (is_known_to_be_it) seen.last_seen = now;
+  const DeviceState before = seen.activity;
+  bool changes = true;
   switch (sign.kind) {
     case Kind::kFormerKey:
-      seen.former.Add(sign, now);
-      return;
+      seen.former.Add(sign, !seen.connected, now);
+      return true;
     case Kind::kClaim:
-      seen.claims.Add(sign, now);
-      return;
+      seen.claims.Add(sign, !seen.connected, now);
+      return true;
     case Kind::kTakeover:
-      seen.takeovers.Add(sign, now);
-      return;
+      seen.takeovers.Add(sign, !seen.connected, now);
+      return true;
     case Kind::kOtherModel:
       seen.model.Set(sign.text, now);
-      return;
+      return true;
     case Kind::kLacks:
       seen.lacks.Set(sign.text, now);
-      return;
+      return true;
     case Kind::kLate:
       if (seen.late++ == 0) seen.late_since = now;
       seen.last_late = sign;
-      return;
+      return true;
     case Kind::kUploaded:
       seen.late = 0;
       Act(seen, DeviceState::kUploaded, sign.round, now);
@@ -109,27 +127,40 @@ void DeviceStates::OnSign(const DeviceSign& sign, double now) {
       break;
     case Kind::kWaits:
       // It asks again after its update, too.
-      if (seen.activity != DeviceState::kUploaded) Act(seen, DeviceState::kWaiting, 0, now);
+      if (seen.activity != DeviceState::kUploaded || IsOver(seen)) {
+        Act(seen, DeviceState::kWaiting, 0, now);
+      }
+      changes = seen.activity != before || !seen.model.text.empty() || !seen.lacks.text.empty();
       break;
   }
   seen.model = seen.lacks = Fault();
+  return changes;
 }
 
 // What shuts a device out comes before what it does, and before what others do in its name.
 DeviceState DeviceStates::StateOf(const DeviceRecord& device, const Seen& seen, double now) const {
   if (!device.is_eligible()) return DeviceState::kRevoked;
   const bool are_two =
-      seen.takeovers.count >= kTakeoversOfTwo && now - seen.takeovers.last <= kLatelySeconds;
+      seen.takeovers.count >= kTakeoversOfTwo && now - seen.takeovers.last <= kMeetSeconds;
   if (are_two) return DeviceState::kTwoMachines;
-  if (seen.former.count > 0) return DeviceState::kOldKey;
+  // The device itself until it has come; after that somebody else, while they try.
+  const bool has_old_key =
+      seen.former.count > 0 && (seen.former.while_away || now - seen.former.last <= kLatelySeconds);
+  if (has_old_key) return DeviceState::kOldKey;
   if (!seen.model.text.empty()) return DeviceState::kOtherModel;
   if (!seen.lacks.text.empty()) return DeviceState::kLacksFeature;
   if (seen.late > 0) return DeviceState::kTooSlow;
   if (seen.claims.count > 0 && !seen.connected) return DeviceState::kClaimed;
   if (seen.last_seen == 0) return DeviceState::kNeverSeen;
-  const bool is_away = !seen.connected && RoundsSilent(seen) > 0;
-  if (is_away || seen.activity == DeviceState::kNeverSeen) return DeviceState::kSilent;
-  return seen.activity;
+  const bool is_over = IsOver(seen);
+  if (seen.connected) {
+    const bool waits = is_over && seen.activity == DeviceState::kUploaded;
+    return waits ? DeviceState::kWaiting : seen.activity;
+  }
+  if (RoundsSilent(seen) > 0) return DeviceState::kSilent;
+  const bool is_in_round =
+      seen.activity == DeviceState::kTraining || seen.activity == DeviceState::kUploaded;
+  return is_in_round && !is_over ? seen.activity : DeviceState::kAway;
 }
 
 const DeviceStates::Seen& DeviceStates::SeenOf(const DeviceRecord& device) const {
@@ -156,21 +187,32 @@ DeviceView DeviceStates::Of(const DeviceRecord& device, double now) const {
   const auto tried = [&](const Tries& tries) {
     return fmt::format("{}, last from {}", Times(tries.count), tries.from);
   };
+  const auto last_seen = [&] { return UtcText(seen.last_seen); };
   switch (state) {
     case DeviceState::kNeverSeen:
     case DeviceState::kWaiting:
       break;
     case DeviceState::kTraining:
-      view.text = fmt::format("drawn for round {}, and has the task", seen.round + 1);
+      view.text = fmt::format(
+          "drawn for round {}, {}{}", seen.round + 1,
+          IsOver(seen) ? "and has not asked again since that attempt ended" : "and has the task",
+          seen.connected ? "" : "; not connected since " + last_seen());
       break;
     case DeviceState::kUploaded:
       view.text = fmt::format("its update of round {} is there", seen.round + 1);
       break;
+    case DeviceState::kAway:
+      view.since = seen.last_seen;
+      view.text = fmt::format(
+          "not connected{}, last seen {}",
+          seen.activity == DeviceState::kNeverSeen ? " since this start of the server" : "",
+          last_seen());
+      break;
     case DeviceState::kSilent:
       view.since = seen.last_seen;
-      view.text = fmt::format("not connected for {}, last seen {}",
-                              Counted(static_cast<int64_t>(view.rounds_silent), "round"),
-                              UtcText(seen.last_seen));
+      view.text =
+          fmt::format("not connected for {}, last seen {}",
+                      Counted(static_cast<int64_t>(view.rounds_silent), "round"), last_seen());
       break;
     case DeviceState::kTooSlow:
       view.since = seen.late_since;

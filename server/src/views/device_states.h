@@ -28,6 +28,7 @@ enum class DeviceState : uint8_t {
   kWaiting,
   kTraining,
   kUploaded,
+  kAway,
   kSilent,
   kTooSlow,
   kLacksFeature,
@@ -57,6 +58,8 @@ inline constexpr DeviceStateRow kDeviceStates[] = {
     {DeviceState::kWaiting, "waiting", Severity::kOk, "it waits to be drawn", ""},
     {DeviceState::kTraining, "training", Severity::kOk, "it was drawn and has the task", ""},
     {DeviceState::kUploaded, "uploaded", Severity::kOk, "its update is there", ""},
+    {DeviceState::kAway, "away", Severity::kOk,
+     "it is not connected, and no round has missed it yet", ""},
     {DeviceState::kSilent, "silent", Severity::kNotice, "it has not been connected for some rounds",
      "look whether it runs and reaches this server"},
     {DeviceState::kTooSlow, "too-slow", Severity::kWarning, "its update came after the deadline",
@@ -94,12 +97,18 @@ struct DeviceView {
 
 class DeviceStates {
  public:
-  void OnDevice(const std::string& id, bool is_connected, double now);
-  void OnSign(const DeviceSign& sign, double now);
+  //   silent_s  how long ago it was last heard
+  void OnDevice(const std::string& id, bool is_connected, double now, double silent_s = 0);
+  // Returns whether it says more than that the device is still there.
+  bool OnSign(const DeviceSign& sign, double now);
   // An attempt was published.
-  void OnRound() { ++rounds_; }
+  void OnRound() { ++rounds_, ++activities_; }
+  // A job begins or is over: what it asked of devices is asked no more.
+  void OnJob();
   // An earlier start of the server saw it last at this time.
   void OnEarlier(const std::string& id, double last_seen) { seen_[id].last_seen = last_seen; }
+  // It has another key now: what was done with the one before says nothing of it.
+  void OnNewKey(const std::string& id) { seen_[id].takeovers = Tries(); }
 
   DeviceView Of(const DeviceRecord& device, double now) const;
   const DeviceStateRow& RowOf(const DeviceRecord& device, double now) const;
@@ -108,12 +117,13 @@ class DeviceStates {
   // Tries of the same kind, lately.
   struct Tries {
     uint64_t count = 0;
+    bool while_away = false;  // the last one: the device was not connected
     double first = 0;
     double last = 0;
     std::string from;
     std::string other;
 
-    void Add(const DeviceSign& sign, double now);
+    void Add(const DeviceSign& sign, bool is_away, double now);
   };
   struct Fault {
     std::string text;  // empty: there is none
@@ -127,7 +137,8 @@ class DeviceStates {
     uint64_t rounds_before = 0;  // published when it was last connected
     DeviceState activity = DeviceState::kNeverSeen;
     double activity_since = 0;
-    uint32_t round = 0;  // of the activity, from 0
+    uint32_t round = 0;              // of the activity, from 0
+    uint64_t activities_before = 0;  // activities_ when it began
     Fault model, lacks;
     uint64_t late = 0;  // updates, in a row
     DeviceSign last_late;
@@ -135,15 +146,17 @@ class DeviceStates {
     Tries former, claims, takeovers;
   };
 
-  static void Act(Seen& seen, DeviceState activity, uint32_t round, double now);
+  void Act(Seen& seen, DeviceState activity, uint32_t round, double now) const;
   const Seen& SeenOf(const DeviceRecord& device) const;
   DeviceState StateOf(const DeviceRecord& device, const Seen& seen, double now) const;
+  bool IsOver(const Seen& seen) const { return seen.activities_before != activities_; }
   uint64_t RoundsSilent(const Seen& seen) const {
     return seen.connected ? 0 : rounds_ - seen.rounds_before;
   }
 
   std::unordered_map<std::string, Seen> seen_;
   uint64_t rounds_ = 0;
+  uint64_t activities_ = 0;  // attempts and jobs that ended
 };
 
 // A line for the log: the device, its state and what to do.

@@ -5,12 +5,15 @@
 #include <cstring>
 #include <deque>
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 #include <optional>
 #include <vector>
 
 #include "ports/template/src/vendor.h"
 #include "sotto/conformance/check.h"
+#include "sotto/posix/acceptor.h"
 #include "sotto/posix/record_store.h"
+#include "sotto/posix/sockets.h"
 #include "sotto/posix/tcp.h"
 #include "sotto/template/port.h"
 #include "unit/ports/echo_server.h"
@@ -144,6 +147,48 @@ TEST(PosixPortTest, ItKeepsEveryRule) {
 PersistentStore OpenFiles() {
   static std::optional<posix::RecordStore> store;
   return store.emplace(TestFile("record")).store();
+}
+
+TEST(PosixPortTest, ItsSystemLooksWhetherThePeerIsThere) {
+  const EchoServer server;
+  posix::TcpStream stream;
+  ASSERT_EQ(stream.Connect("127.0.0.1", server.port(), 5000), Status::kOk);
+  const auto option = [&](int level, int name) {
+    int value = 0;
+    socklen_t size = sizeof(value);
+    EXPECT_EQ(getsockopt(stream.descriptor(), level, name, &value, &size), 0);
+    return value;
+  };
+  EXPECT_EQ(option(SOL_SOCKET, SO_KEEPALIVE), 1);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPIDLE) +
+                option(IPPROTO_TCP, TCP_KEEPINTVL) * option(IPPROTO_TCP, TCP_KEEPCNT),
+            posix::kPeerLostMs / 1000);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_USER_TIMEOUT), posix::kPeerLostMs);
+}
+
+// What tells a machine that is alive from the bytes of one that has gone, which come late.
+TEST(PosixPortTest, ItKnowsWhetherThePeerHasTakenAll) {
+  posix::Acceptor acceptor("127.0.0.1", 0);
+  posix::TcpStream client;
+  ASSERT_EQ(client.Connect("127.0.0.1", acceptor.port(), 5000), Status::kOk);
+  int accepted = -1;
+  while (accepted < 0) {
+    acceptor.Accept(1, [&](int socket, const posix::NetworkAddress&) {
+      accepted = socket;
+      return true;
+    });
+  }
+  EXPECT_TRUE(posix::HasTakenAll(accepted));
+  const std::vector<uint8_t> bytes(1 << 16);
+  while (posix::SendNow(accepted, {bytes.data(), bytes.size()}) > 0) continue;
+  EXPECT_FALSE(posix::HasTakenAll(accepted)) << "its room is full";
+  std::vector<uint8_t> taken(1 << 16);
+  for (int i = 0; i < 5000 && !posix::HasTakenAll(accepted); ++i) {
+    while (client.Receive({taken.data(), taken.size()}) > 0) continue;
+    posix::SleepMs(1);
+  }
+  EXPECT_TRUE(posix::HasTakenAll(accepted));
+  posix::CloseSocket(accepted);
 }
 
 TEST(PosixPortTest, ItsStoreKeepsEveryRule) { EXPECT_STREQ(CheckStore(OpenFiles), nullptr); }

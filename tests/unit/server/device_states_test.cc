@@ -1,6 +1,7 @@
 // The states of devices, what limits the log's lines, and the tables of SERVE.md about both.
 #include "views/device_states.h"
 
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sstream>
@@ -60,14 +61,44 @@ TEST_F(DeviceStatesTest, ADeviceGoesThroughARound) {
   EXPECT_EQ(View(7).since, 5);
   states_.OnRound();
   EXPECT_EQ(View(8).rounds_silent, 0u) << "it is connected";
+  EXPECT_EQ(StateAt(8), "waiting") << "that round is over";
   states_.OnDevice("pi", false, 9);
-  EXPECT_EQ(StateAt(9), "uploaded");
+  EXPECT_EQ(StateAt(9), "away");
+  EXPECT_EQ(View(9).text, "not connected, last seen 1970-01-01 00:00:09Z");
   states_.OnRound();
   states_.OnRound();
   EXPECT_EQ(StateAt(10), "silent");
   EXPECT_EQ(View(10).rounds_silent, 2u);
   EXPECT_EQ(View(10).since, 9);
   EXPECT_EQ(View(10).text, "not connected for 2 rounds, last seen 1970-01-01 00:00:09Z");
+}
+
+// Such as a cable that was pulled: what it did last is over with the attempt.
+TEST_F(DeviceStatesTest, ADeviceThatIsLostAmidARoundIsSaidToBe) {
+  states_.OnDevice("pi", true, 1);
+  states_.OnSign(SignOf(Kind::kTrains), 2);
+  states_.OnRound();
+  EXPECT_EQ(View(10).text, "drawn for round 7, and has not asked again since that attempt ended");
+  states_.OnSign(SignOf(Kind::kTrains), 12);
+  EXPECT_EQ(View(20).last_seen, 12);
+  states_.OnDevice("pi", false, 30, 16);
+  EXPECT_EQ(View(30).last_seen, 14) << "when it was heard, not when its connection was given up";
+  EXPECT_EQ(View(30).text,
+            "drawn for round 7, and has the task; not connected since 1970-01-01 00:00:14Z");
+  states_.OnRound();
+  EXPECT_EQ(StateAt(31), "silent");
+  states_.OnDevice("pi", true, 40);
+  states_.OnSign(SignOf(Kind::kWaits), 40);
+  EXPECT_EQ(StateAt(41), "waiting");
+  EXPECT_EQ(View(41).since, 40);
+}
+
+TEST_F(DeviceStatesTest, WhatAJobAskedForIsOverWithIt) {
+  states_.OnDevice("pi", true, 1);
+  states_.OnSign(SignOf(Kind::kLacks, "momentum"), 2);
+  states_.OnSign(SignOf(Kind::kLate), 3);
+  states_.OnJob();
+  EXPECT_EQ(StateAt(4), "waiting");
 }
 
 TEST_F(DeviceStatesTest, WhatShutsItOutIsOverOnceItIsServed) {
@@ -114,6 +145,10 @@ TEST_F(DeviceStatesTest, AFormerKeyIsNamedUntilTheDeviceHasItsNewOne) {
             "somebody with a key that was replaced connected 1 time, last from 10.0.0.1");
   states_.OnDevice("pi", true, 2);
   EXPECT_EQ(StateAt(2), "waiting");
+  states_.OnSign(SignOf(Kind::kFormerKey), 2.5);
+  EXPECT_EQ(StateAt(3), "old-key") << "somebody else has it";
+  EXPECT_EQ(StateAt(700), "waiting") << "and tries no more";
+  states_.OnDevice("pi", true, 2.7);
   pi_.revoked = 3;
   EXPECT_EQ(StateAt(4), "revoked");
   states_.OnSign(SignOf(Kind::kFormerKey), 5);
@@ -123,7 +158,7 @@ TEST_F(DeviceStatesTest, AFormerKeyIsNamedUntilTheDeviceHasItsNewOne) {
 }
 
 // One takeover may be a close that was long on its way.
-TEST_F(DeviceStatesTest, ThreeTakeoversAreTwoMachinesForTenMinutes) {
+TEST_F(DeviceStatesTest, ThreeTakeoversAreTwoMachinesUntilTheyMeetNoMore) {
   states_.OnDevice("pi", true, 1);
   states_.OnSign(SignOf(Kind::kTakeover), 2);
   states_.OnSign(SignOf(Kind::kTakeover), 3);
@@ -131,9 +166,13 @@ TEST_F(DeviceStatesTest, ThreeTakeoversAreTwoMachinesForTenMinutes) {
   states_.OnSign(SignOf(Kind::kTakeover), 4);
   EXPECT_EQ(StateAt(5), "two-machines");
   EXPECT_NE(View(5).text.find("at 10.0.0.1 and 10.0.0.2, 3 times"), std::string::npos);
-  EXPECT_EQ(StateAt(700), "waiting");
-  states_.OnSign(SignOf(Kind::kTakeover), 701);
-  EXPECT_EQ(StateAt(702), "waiting") << "counted anew";
+  EXPECT_EQ(StateAt(185), "waiting");
+  states_.OnSign(SignOf(Kind::kTakeover), 200);
+  EXPECT_EQ(StateAt(201), "two-machines") << "again";
+  states_.OnNewKey("pi");
+  EXPECT_EQ(StateAt(201), "waiting") << "the other machine has the old key";
+  states_.OnSign(SignOf(Kind::kTakeover), 202);
+  EXPECT_EQ(StateAt(203), "waiting") << "counted anew";
 }
 
 TEST_F(DeviceStatesTest, TheFileTellsTheNextStartWhenADeviceWasSeen) {
@@ -165,10 +204,46 @@ TEST_F(DeviceStatesTest, TheFileTellsTheNextStartWhenADeviceWasSeen) {
             std::string::npos);
   ServedDevices next(
       store, [&] { return records; }, tell);
-  EXPECT_STREQ(next.Of(pi_).row->name, "silent");
+  EXPECT_STREQ(next.Of(pi_).row->name, "away");
+  EXPECT_EQ(next.Of(pi_).text.find("not connected since this start of the server, last seen 20"),
+            0u);
   EXPECT_STREQ(next.Of(RecordNamed("late")).row->name, "never-seen");
   std::ofstream(DeviceStatesFile(store)) << "{\"devices\": [7, {\"id\": 3}]}";
   EXPECT_EQ(ReadDeviceStates(store, *records, {})["devices"][0]["state"], "never-seen");
+}
+
+TEST_F(DeviceStatesTest, AStateThatIsOverIsToldAtOnceWhenItComesAgain) {
+  const TestFolder folder;
+  const auto records = std::make_shared<const std::vector<DeviceRecord>>(std::vector{pi_});
+  size_t lines = 0;
+  ServedDevices served(
+      folder.Path("store"), [&] { return records; },
+      [&](const std::string&, const DeviceView&, const std::string&) { ++lines; });
+  served.OnDevice("pi", true);
+  for (int i = 0; i < 3; ++i) served.OnSign(SignOf(Kind::kLacks, "momentum"));
+  EXPECT_EQ(lines, 1u);
+  served.OnSign(SignOf(Kind::kWaits));
+  served.OnSign(SignOf(Kind::kLacks, "momentum"));
+  EXPECT_EQ(lines, 2u);
+}
+
+// A device that waits and asks again and again is no reason to write the file.
+TEST_F(DeviceStatesTest, TheFileIsWrittenWhenAStateChanges) {
+  const TestFolder folder;
+  const std::string store = folder.Path("store");
+  const auto records = std::make_shared<const std::vector<DeviceRecord>>(std::vector{pi_});
+  ServedDevices served(
+      store, [&] { return records; },
+      [](const std::string&, const DeviceView&, const std::string&) {});
+  served.OnDevice("pi", true);
+  served.Write(true);
+  std::filesystem::remove(DeviceStatesFile(store));
+  served.OnSign(SignOf(Kind::kWaits));
+  served.Write();
+  EXPECT_FALSE(std::filesystem::exists(DeviceStatesFile(store)));
+  served.OnSign(SignOf(Kind::kLacks, "momentum"));  // which the log tells, so it is due at once
+  served.Write();
+  EXPECT_EQ(ReadDeviceStates(store, *records, {})["devices"][0]["state"], "lacks-feature");
 }
 
 TEST(LimitedLinesTest, AReasonIsLoggedAtOnceAndThenEverMoreSeldom) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <map>
+#include <memory>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -178,6 +179,55 @@ TEST(PassesJob, OnlyDevicesThatWereHeardAreAskedInTheOrderConnected) {
   EXPECT_EQ(small.job.WaitingNow(), "");
   ASSERT_TRUE(small.job.OpenRound());
   EXPECT_EQ(small.job.cohort(), (std::vector<uint32_t>{1, 4, 9, 11}));
+}
+
+TEST(PassesJob, ADeviceThatIsGoneIsNotAskedUntilItComesAgain) {
+  JobConfig config = SmallPassesConfig();
+  config.process.hears_all = false;
+  config.quorum = 1;
+  PassesJob small(config);
+  for (const uint32_t device : {1u, 4u, 9u, 11u}) AskForWork(small.job, device);
+  small.job.OnGone(4);
+  EXPECT_FALSE(small.job.OpenRound());
+  EXPECT_EQ(small.job.WaitingNow().value_or("").find("waiting for devices: 3 devices of the 4"),
+            0u);
+  AskForWork(small.job, 4);
+  ASSERT_TRUE(small.job.OpenRound());
+  for (const uint32_t device : small.job.cohort()) AskForWork(small.job, device);
+  small.job.OnGone(9);
+  EXPECT_FALSE(small.job.CloseRound().released) << "nobody has reported";
+  EXPECT_EQ(small.job.waiting_for().find("waiting for devices: 3 devices of the 4"), 0u)
+      << "that the last attempt heard it says nothing any more";
+}
+
+// At the report time each device that is there speaks, whatever it trained.
+TEST(PassesJob, ADeviceThatIsSilentSinceTheReportTimeIsNotAskedAgain) {
+  JobConfig config = SmallPassesConfig();
+  config.plan.participants_known = config.plan.timed_reports = true;
+  config.process.report_after_ms = 60;
+  config.process.hears_all = false;
+  PassesJob small(config);
+  for (const uint32_t device : {1u, 4u, 9u, 11u}) AskForWork(small.job, device);
+  ASSERT_TRUE(small.job.OpenRound());
+  std::vector<std::unique_ptr<SmallDevice>> devices;
+  const std::vector<uint32_t> cohort = small.job.cohort();
+  for (const uint32_t index : cohort) {
+    devices.push_back(std::make_unique<SmallDevice>(small.registry[index], index, *config.model));
+    EXPECT_EQ(devices.back()->Run(small.job, index), Status::kOk) << "it has the task";
+  }
+  posix::SleepMs(80);
+  for (size_t i = 1; i < devices.size(); ++i) {
+    for (int step = 0; step < 5; ++step) {
+      EXPECT_EQ(devices[i]->Run(small.job, cohort[i]), Status::kOk);
+      posix::SleepMs(10);
+    }
+  }
+  EXPECT_TRUE(small.job.CloseRound().released);
+  EXPECT_FALSE(small.job.OpenRound());
+  const std::string three = "waiting for devices: 3 devices of the 4";
+  EXPECT_EQ(small.job.waiting_for().find(three), 0u) << small.job.waiting_for();
+  AskForWork(small.job, cohort[0]);
+  EXPECT_EQ(small.job.WaitingNow(), "") << "it is back";
 }
 
 // A job that waits does not take a device of its last attempt for connected as long as it waits.

@@ -16,6 +16,16 @@ namespace sotto::posix {
 int SendNow(int socket, ByteSpan bytes);
 int ReceiveNow(int socket, MutableByteSpan bytes);
 
+// Has the system look whether the peer of a TCP connection is there when nothing comes from it. A
+// peer that does not answer, or takes no bytes, for kPeerLostMs has gone: the connection then
+// fails. It costs a packet each way every kPeerIdleS seconds of silence, and keeps a radio awake.
+constexpr int kPeerIdleS = 8;
+constexpr int kPeerLostMs = 16'000;
+void WatchPeer(int socket);
+
+// Whether the peer's system has acknowledged all bytes that were sent; true if that is not known.
+bool HasTakenAll(int socket);
+
 // What somebody waits for.
 struct WaitingSocket {
   int descriptor = -1;  // -1: none
