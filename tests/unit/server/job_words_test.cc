@@ -1,11 +1,10 @@
 // Tests of what `sotto job` says before it changes a store (service/job_control.h), and of how it
 // lists jobs and requests (views/jobs_output.h).
-#include "service/job_control.h"
-
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
 
+#include "service/job_control.h"
 #include "service/job_queue.h"
 #include "spec/job_spec.h"
 #include "unit/server/store_fixture.h"
