@@ -197,9 +197,8 @@ void ServePage::OnDevice(const std::string& id, bool is_connected, uint64_t sile
 Json ServePage::DeviceCounts() const {
   Json counts = OverviewOfDevices(*sources_.devices());
   Json states = Json::object();
-  for (const DeviceRecord& device : *sources_.devices()) {
-    const char* state = sources_.state(device).row->name;
-    states[state] = states.value(state, 0) + 1;
+  for (const auto& [state, count] : sources_.counts()) {
+    if (count != 0) states[state] = count;
   }
   counts["states"] = states;
   counts["seen"] = seen_.size();

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +47,7 @@ struct PageSources {
   // Every device that the store has, as it was last looked at; never null.
   std::function<std::shared_ptr<const std::vector<DeviceRecord>>()> devices;
   std::function<DeviceView(const DeviceRecord&)> state;
+  std::function<std::map<std::string, uint64_t>()> counts;  // of devices in each state
 };
 
 class ServePage {

@@ -66,7 +66,8 @@ PageSources ServeSession::Sources() {
           [this] { return monitor_.Text(server_.Figures(), fleet_.devices()->eligible()); },
           [this] { return fmt::format("{}:{}", options_.host, server_.port()); },
           [this] { return fleet_.records(); },
-          [this](const DeviceRecord& device) { return device_states_.Of(device); }};
+          [this](const DeviceRecord& device) { return device_states_.Of(device); },
+          [this] { return device_states_.Counts(); }};
 }
 
 ServerEvents ServeSession::Events() {
