@@ -13,6 +13,7 @@
 #include "cli/rows.h"
 #include "cli/serve_rows.h"
 #include "service/job_control.h"
+#include "service/job_queue.h"
 #include "service/job_settings.h"
 #include "store/history.h"
 #include "views/jobs_output.h"
@@ -105,10 +106,17 @@ void SetPaused(const JobOptions& o, bool paused) {
 
 void RunResume(const JobOptions& o) {
   const std::unique_ptr<Store> store = OpenStore(o.store);
-  if (store->IsPaused() || o.consent.dry_run) {
-    SetPaused(o, false);
-  } else {
+  if (!store->IsPaused() && !o.consent.dry_run) {
     SayAnswer(*store, ReopenJob(*store));
+    return;
+  }
+  SetPaused(o, false);
+  const History history = store->ReadHistory();
+  const JobEntry* last = LastJob(history);
+  const std::optional<HaltEntry> end = last == nullptr ? std::nullopt : EndOf(history, *last);
+  if (end && MayReopen(end->kind) && !o.consent.dry_run) {
+    fmt::print("job {} is over ({}): a second `sotto job resume` lets it go on\n", last->number,
+               Name(end->kind));
   }
 }
 
