@@ -155,7 +155,7 @@ function drawModel(overview, job) {
   const devices = noisy ? [make("p", {}, `devices: ${percent(noisy.accuracy)} ± ${percent(noisy.bar)}, before the last round`)] : [];
   if (!test) {
     place.replaceChildren(make("p", {class: "large"}, noisy ? percent(noisy.accuracy) : "not evaluated"), ...devices,
-      make("p", {class: "note"}, !job || !isOperators(overview) ? "" : "--test DATA evaluates the model of each round."));
+      make("p", {class: "note"}, !job?.rounds.length || !isOperators(overview) ? "" : "--test DATA evaluates the model of each round."));
   } else {
     const loss = `${isRegression(job) ? "mean squared error" : "loss"} ${number(lossOf(test))}`;
     place.replaceChildren(
