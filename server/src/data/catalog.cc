@@ -152,8 +152,11 @@ SharedDataset OpenTest(const std::string& test, const ModelInfo* model, const Sa
 void FollowTraining(const SampleInfo& train, DataSource* source) {
   source->like = train.columns;
   if (train.class_names.empty()) return;
-  const bool is_new = source->options.emplace("classes", JoinList(train.class_names)).second;
+  const std::string classes =
+      train.classes_option.empty() ? JoinList(train.class_names) : train.classes_option;
+  const bool is_new = source->options.emplace("classes", classes).second;
   source->are_classes_sorted = is_new && train.are_classes_sorted;
+  source->counts_from_0 = is_new && train.counts_from_0;
 }
 
 TrainTest OpenForFleet(const std::string& data, const std::string& test, const ModelInfo* model,

@@ -294,6 +294,25 @@ TEST_F(BadValues, ALabelBeyondTheClassesIsRefusedInEveryFormat) {
   }
 }
 
+// Numbers without a 0 may count from 1.
+TEST_F(BadValues, NumbersWithoutA0AreNoNamesInEveryFormat) {
+  for (const FormatWriter& writer : kWriters) {
+    if (writer.write == nullptr) continue;
+    SCOPED_TRACE(writer.format);
+    const auto path = writer.write(*this, {{"1"}, {"2"}, {"1"}, {"2"}});
+    ASSERT_TRUE(path.has_value());
+    const std::string join = path->find(':') == std::string::npos ? ":" : ",";
+    const std::string text = *path + join + "classes=a,b,c";
+    const posix::SharedModel model = ModelFor(writer.format);
+    if (std::string_view(writer.format).substr(0, 5) == "cifar" ||
+        writer.format == std::string_view("svhn")) {
+      EXPECT_EQ(LabelsOf(*Read(text, model.get()))[0], 1u);  // by definition
+    } else {
+      EXPECT_SAYS(Complaint(text, model.get()), "the labels 1, 2 are numbers without a 0");
+    }
+  }
+}
+
 // A device alone cannot know the classes of such labels, and says what to add.
 TEST_F(BadValues, LabelsThatNothingOrdersAreRefusedInEveryFormat) {
   for (const std::vector<Sample>& samples :

@@ -105,10 +105,52 @@ TEST_F(DescribedData, NumbersThatMayCountFrom1AreNoted) {
   const std::string csv = Rows({"1", "2"});
   EXPECT_SAYS(
       NotesOf(csv, Model("").get()),
-      "no label is 0; the labels 1, 2 count from 0, so 1 is class 1; if yours count from 1");
-  EXPECT_SAYS(NotesOf(csv, Model(kActivities).get()), "so 1 is class 1 (walk); if yours");
+      "no label is 0; the labels 1, 2 count from 0, so 1 is class 1; if yours count from 1, say so "
+      "behind the file's name: classes=1,2,3");
   EXPECT_EQ(NotesOf(csv, Model("classes = [\"1\", \"2\", \"3\"]").get()), "");
   EXPECT_EQ(NotesOf(Rows({"0", "2"}), Model("").get()), "");
+}
+
+// A device that lacks the last class, and one that lacks the first, write the same numbers.
+TEST_F(DescribedData, NumbersWithoutA0AreNoClassesThatHaveNames) {
+  EXPECT_SAYS(Refusal({"1", "2"}, kActivities),
+              "column 3 (label): the labels 1, 2 are numbers without a 0, so they may count from 0 "
+              "or from 1, and the classes have names: rest, walk, run. Write the names as labels, "
+              "or say behind the file's name how it counts: classes=3 if 0 is rest, classes=1,2,3 "
+              "if 1 is rest");
+  EXPECT_SAYS(Refusal({"1", "3"}, kActivities),
+              "the label is 3, expected one of the classes rest, walk, run; if the labels count "
+              "from 1, say so behind the file's name: classes=1,2,3");
+  EXPECT_SAYS(Refusal({"walk", "1"}, kActivities), "the labels 1 are numbers without a 0");
+  EXPECT_SAYS(Refusal({"1"}, "classes = [\"no\", \"yes\"]", "", 2), "without a 0");
+  EXPECT_SAYS(Refusal({"1", "2"}, "", ":classes=rest,walk,run"), "without a 0");
+  // What is certain is taken.
+  EXPECT_EQ(LabelsIn({"2", "0"}, kActivities), (Labels{2, 0}));
+  EXPECT_EQ(LabelsIn({"1", "2"}, kActivities, ":classes=3"), (Labels{1, 2}));
+  EXPECT_EQ(LabelsIn({"1", "2"}, kActivities, ":classes=1,2,3"), (Labels{0, 1}));
+  EXPECT_EQ(LabelsIn({"1", "2"}, "classes = [\"0\", \"1\", \"2\"]"), (Labels{1, 2}));
+  EXPECT_EQ(LabelsIn({"-1"}, "classes = [\"no\", \"yes\"]", "", 2), (Labels{0}));
+}
+
+TEST_F(DescribedData, ClassesHaveTheNamesOfTheModelWhateverTheFileWrites) {
+  for (const char* option : {"", ":classes=3", ":classes=0,1,2"}) {
+    const SharedDataset data = Read(Rows({"0", "2"}) + option, Model(kActivities).get());
+    EXPECT_EQ(data->info().class_names, (std::vector<std::string>{"rest", "walk", "run"}));
+    EXPECT_EQ(data->info().spellings, (std::vector<std::string>{"0", "", "2"})) << option;
+  }
+}
+
+// Otherwise a test that lacks a class could not be read beside its training samples.
+TEST_F(DescribedData, ATestFileCountsAsItsTrainingFile) {
+  const posix::SharedModel model = Model(kActivities);
+  const std::string test = Write("t.csv", "x,y,label\n1,2,1\n1,2,2\n");
+  const auto labels = [&](const std::vector<std::string>& train, const std::string& option = "") {
+    const SharedDataset all = Read(Rows(train) + option, model.get());
+    return LabelsOf(*server::OpenTest(test, model.get(), &all->info()));
+  };
+  EXPECT_EQ(labels({"0", "1"}), (Labels{1, 2}));
+  EXPECT_EQ(labels({"1", "3"}, ":classes=1,2,3"), (Labels{0, 1}));
+  EXPECT_THROW(labels({"rest", "run"}), std::invalid_argument);
 }
 
 // An accuracy of 0 would not say that all labels are one too high.
@@ -162,7 +204,7 @@ TEST_F(DescribedData, SpellingsSayWhichLabelIsWhichClass) {
     return Read(Rows(labels) + options, Model(keys).get())->info().spellings;
   };
   EXPECT_EQ(spellings({"run", "rest"}, kActivities), (Texts{"rest", "", "run"}));
-  EXPECT_EQ(spellings({"2", "1"}, kActivities), (Texts{"", "1", "2"}));
+  EXPECT_EQ(spellings({"2", "1"}, kActivities, ":classes=3"), (Texts{"", "1", "2"}));
   EXPECT_EQ(spellings({"2", "0"}, ""), (Texts{"0", "", "2"}));
 }
 

@@ -246,6 +246,15 @@ void RequireModelsOrder(const ReadRequest& request, const std::vector<std::strin
   }
 }
 
+// Whatever words the file has for them, classes have the model's names.
+void NameClasses(const ReadRequest& request, SampleInfo* info) {
+  if (request.model == nullptr || !request.Has("classes")) return;
+  const Span<const char* const> names = request.model->class_names;
+  if (names.empty() || names.size() != info->classes) return;
+  info->classes_option = request.source.options.at("classes");
+  info->class_names.assign(names.begin(), names.end());
+}
+
 std::vector<Format>& Table() {
   static std::vector<Format> table = AllFormats();
   return table;
@@ -296,6 +305,7 @@ std::string ReadRequest::ClassesOption() const {
 
 Labels ReadRequest::MakeLabels() const {
   Labels labels(ClassesOption(), classes(), !source.are_classes_sorted);
+  labels.CountFrom0(source.counts_from_0);
   if (source.is_of_all_devices) labels.AllowSorted();
   if (source.ignores_labels) labels.Ignore();
   return labels;
@@ -364,6 +374,7 @@ SharedDataset Build(const ReadRequest& request, SampleInfo info, StoredSamples s
   RequireTargets(request, info);
   RequireTokens(request, info, samples);
   if (info.classes > 0) RequireLabels(request, info, samples);
+  NameClasses(request, &info);
   if (request.model != nullptr && !request.model->feature_names.empty() &&
       info.columns.all.empty()) {
     info.notes.push_back(

@@ -96,6 +96,7 @@ SharedDataset ReadCifar(const ReadRequest& request, size_t labels, size_t used, 
 void TakeLabels(const ReadRequest& request, const std::string& path, IdxSamples* read,
                 SampleInfo* info) {
   Labels rules = Labels::Numbered(request.ClassesOption(), request.classes(), 10);
+  rules.CountFrom0(request.source.counts_from_0);  // the format does not say
   for (size_t i = 0; i < read->labels.size(); ++i) {
     try {
       rules.Take(read->labels[i]);

@@ -121,6 +121,14 @@ void Spell(const std::vector<std::string>& labels, const std::vector<uint32_t>& 
   for (size_t i = 0; i < labels.size(); ++i) info->spellings[classes[i]] = labels[i];
 }
 
+// "1,2,3"
+std::string CountedFrom1(uint32_t classes) {
+  constexpr uint32_t kMostShown = 30;
+  std::string text = "1";
+  for (uint32_t i = 2; i <= std::min(classes, kMostShown); ++i) text += fmt::format(",{}", i);
+  return classes > kMostShown ? fmt::format("{},...,{}", text, classes) : text;
+}
+
 // Numbers count from 0. A file that has none may count from 1, or lack a class: its owner knows.
 void NoteMissingZero(SampleInfo* info) {
   std::vector<std::string> numbers;
@@ -130,15 +138,9 @@ void NoteMissingZero(SampleInfo* info) {
   if (numbers.empty() || !info->spellings.front().empty()) return;
   info->may_count_from_1 = true;
   info->notes.push_back(fmt::format(
-      "no label is 0; the labels {} count from 0, so {} is class {}{}; if yours count from 1, name "
-      "all {} classes in the model file, or classes=1,2,...",
-      FirstOf(numbers), numbers.front(), numbers.front(),
-      info->class_names.empty()
-          ? ""
-          : fmt::format(
-                " ({})",
-                info->class_names[static_cast<size_t>(*posix::ParseCount(numbers.front()))]),
-      info->classes));
+      "no label is 0; the labels {} count from 0, so {} is class {}; if yours count from 1, say so "
+      "behind the file's name: classes={}",
+      FirstOf(numbers), numbers.front(), numbers.front(), CountedFrom1(info->classes)));
 }
 
 [[noreturn]] void RefuseLabel(const std::string& why) { throw std::invalid_argument(why); }
@@ -241,23 +243,32 @@ Labels Labels::Numbered(const std::string& option, uint32_t classes, uint32_t le
                         std::vector<std::string> names) {
   Labels labels(option, classes);
   labels.is_numbered_ = true;
+  labels.counts_from_0_ = true;
   labels.least_ = least;
   labels.usual_names_ = std::move(names);
   return labels;
 }
 
 // The class of a label, where classes have names.
-uint32_t Labels::Declared(const std::string& label) const {
+uint32_t Labels::Declared(const std::string& label) {
   if (const std::optional<uint32_t> named = seen_.Find(label)) return *named;
   const auto count = static_cast<uint32_t>(declared_names_.size());
   if (!have_numbers_ && IsBelow(label, count)) {
-    return static_cast<uint32_t>(*posix::ParseCount(label));
+    return *numbers_.insert(static_cast<uint32_t>(*posix::ParseCount(label))).first;
   }
-  if (!have_numbers_ && count == 2 && label == "-1" && !is_numbered_) return 0;
+  if (!have_numbers_ && count == 2 && label == "-1" && !is_numbered_) {
+    has_minus_ = true;
+    return 0;
+  }
   RequireLabel(label);
+  const bool counts_from_1 = !have_numbers_ && label == std::to_string(count);
+  const std::string hint = counts_from_1 ? fmt::format(
+                                               "; if the labels count from 1, say so behind the "
+                                               "file's name: classes={}",
+                                               CountedFrom1(count))
+                                         : Hint(label, declared_names_);
   throw std::invalid_argument(fmt::format("the label is {}, expected one of the classes {}{}",
-                                          Shortened(label), FirstOf(declared_names_),
-                                          Hint(label, declared_names_)));
+                                          Shortened(label), FirstOf(declared_names_), hint));
 }
 
 // A file that writes a class as -1 has no other word for it.
@@ -339,15 +350,28 @@ void Labels::FinishNumbered(std::vector<uint32_t>* labels, SampleInfo* info) con
   }
   if (usual_names_.size() == info->classes) info->class_names = usual_names_;
   Spell(seen_.all(), classes, info);
+  if (declared_ == 0 && !counts_from_0_) NoteMissingZero(info);
   for (uint32_t& label : *labels) label = classes[label];
 }
 
-void Labels::FinishDeclared(SampleInfo* info) const {
+void Labels::FinishDeclared(const std::string& where, SampleInfo* info) const {
+  const bool is_known = counts_from_0_ || has_minus_ || numbers_.count(0) > 0;
+  if (!numbers_.empty() && !is_known) {
+    std::vector<std::string> numbers;
+    for (const uint32_t number : numbers_) numbers.push_back(std::to_string(number));
+    throw std::invalid_argument(fmt::format(
+        "{}: the labels {} are numbers without a 0, so they may count from 0 or from 1, and the "
+        "classes have names: {}. Write the names as labels, or say behind the file's name how it "
+        "counts: classes={} if 0 is {}, classes={} if 1 is {}",
+        where, FirstOf(numbers), FirstOf(declared_names_), declared_names_.size(),
+        Shortened(declared_names_[0]), CountedFrom1(static_cast<uint32_t>(declared_names_.size())),
+        Shortened(declared_names_[0])));
+  }
   info->classes = static_cast<uint32_t>(declared_names_.size());
   info->class_names = declared_names_;
   info->spellings = spellings_;
   info->spellings.resize(info->classes);
-  if (!have_numbers_ && !is_numbered_) NoteMissingZero(info);
+  info->counts_from_0 = !numbers_.empty();
 }
 
 // No device alone can know the classes of these labels: it may lack one.
@@ -379,7 +403,8 @@ void Labels::Finish(const std::string& where, std::vector<uint32_t>* labels,
     info->class_names = declared_names_;
     return;
   }
-  if (!declared_names_.empty()) return FinishDeclared(info);  // provisional numbers are classes
+  if (!declared_names_.empty())
+    return FinishDeclared(where, info);  // provisional numbers are classes
   if (is_numbered_) return FinishNumbered(labels, info);
   std::vector<uint32_t> classes;
   const std::vector<std::string>& seen = seen_.all();
@@ -388,7 +413,7 @@ void Labels::Finish(const std::string& where, std::vector<uint32_t>* labels,
       classes.push_back(static_cast<uint32_t>(*posix::ParseCount(label)));
     }
     Spell(seen, classes, info);
-    if (declared_ == 0) NoteMissingZero(info);
+    if (declared_ == 0 && !counts_from_0_) NoteMissingZero(info);
   } else if ((classes_ == 0 || classes_ == 2) &&
              std::all_of(seen.begin(), seen.end(), [](auto& s) { return s == "-1" || s == "1"; })) {
     for (const std::string& label : seen) classes.push_back(label == "1" ? 1 : 0);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -47,8 +48,9 @@ class Groups {
 // From the labels of a file to classes. Devices read files of their own, and all of them must mean
 // the same by a class, so nothing is guessed from a file that may lack a class:
 //   - classes=a,b,c, or else the names that the model gives its classes, are the labels in order;
-//     unless a name is a number, 0, 1 and 2 (of two classes also -1 and 1) stand for them, too.
-//     classes=N says that labels are 0 to N - 1.
+//     unless a name is a number, 0, 1 and 2 (of two classes also -1 and 1) stand for them, too: if
+//     the file, or the file that it goes with, has a 0 (or a -1). Numbers without a 0 may count
+//     from 1, so they are refused. classes=N says that labels are 0 to N - 1.
 //   - Without names, whole numbers from 0 to K - 1 are classes already, K the model's classes.
 //   - Of two classes -1 and 1 are the classes 0 and 1, in a file that has no 0.
 //   - For a model other labels are refused with the line that names them. But a file that holds the
@@ -65,11 +67,15 @@ class Labels {
   //   may_be_numbers  false: the classes of `option` are never written as 0, 1 and 2
   Labels(const std::string& option, uint32_t classes, bool may_be_numbers = true);
 
-  // Of a format whose labels are the classes' numbers by definition: nothing is sorted.
+  // Of a format whose labels are the classes' numbers by definition: nothing is sorted, and they
+  // count from 0.
   //   least  classes without option and model, if no label is above them
   //   names  of the classes, without option and model; may be empty
   static Labels Numbered(const std::string& option, uint32_t classes, uint32_t least,
                          std::vector<std::string> names = {});
+
+  // Whether numbers are known to count from 0, although the file may have no 0.
+  void CountFrom0(bool does = true) { counts_from_0_ = does; }
 
   // The file holds the samples of all devices.
   void AllowSorted() { may_sort_ = true; }
@@ -88,9 +94,9 @@ class Labels {
   void Finish(const std::string& where, std::vector<uint32_t>* labels, SampleInfo* info) const;
 
  private:
-  uint32_t Declared(const std::string& label) const;
+  uint32_t Declared(const std::string& label);
   uint32_t Remember(const std::string& label, uint32_t named);
-  void FinishDeclared(SampleInfo* info) const;
+  void FinishDeclared(const std::string& where, SampleInfo* info) const;
   void RequireSortable(const std::string& where) const;
   void RequireNumber(const std::string& label) const;
   bool AreClasses(uint32_t* count) const;
@@ -101,6 +107,9 @@ class Labels {
   uint32_t declared_ = 0;                    // classes=N
   std::vector<std::string> declared_names_;  // classes=a,b,c
   bool have_numbers_;                        // the names do, or no number stands for a name
+  std::set<uint32_t> numbers_;               // that have stood for a name
+  bool has_minus_ = false;                   // -1 has
+  bool counts_from_0_ = false;
   bool is_numbered_ = false;
   bool may_sort_ = false;
   bool are_ignored_ = false;

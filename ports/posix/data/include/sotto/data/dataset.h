@@ -39,12 +39,16 @@ struct SampleInfo {
   uint32_t classes = 0;  // labels are below it; 0: there are no labels
   uint32_t targets = 0;  // numbers of a target for regression; 0: there is none
   std::vector<std::string> class_names = {};  // [classes], or empty: classes are numbers
+  // The option classes= of the file, if the model names its classes and the file has other words
+  // for them: another file of the same samples has these, too.
+  std::string classes_option = {};
   // They are the labels of the file, sorted; nobody has given this order.
   bool are_classes_sorted = false;
   ColumnNames columns = {};  // of a table
   // [classes], or empty if there are no labels: the label of the file that stood for each class,
   // empty for a class that the file lacks.
   std::vector<std::string> spellings = {};
+  bool counts_from_0 = false;     // classes have names, and labels are numbers, with a 0
   bool may_count_from_1 = false;  // labels are numbers that nobody has declared, and none is 0
   // What the owner of the data should know of how they were read. Programs print each once.
   std::vector<std::string> notes = {};

@@ -39,6 +39,7 @@ struct DataSource {
   ColumnNames like = {};
   // The option `classes` has names that were sorted, see SampleInfo: no numbers stand for them.
   bool are_classes_sorted = false;
+  bool counts_from_0 = false;  // numbers stand for classes as in SampleInfo, also without a 0
   // The source holds the samples of all devices, as in a simulation. No other file can lack a
   // class, so texts may be sorted to be the classes of a model that does not name them.
   bool is_of_all_devices = false;
