@@ -111,6 +111,31 @@ TEST_F(LiveProtocolTest, AnotherModelIsRefusedByName) {
   EXPECT_TRUE(IsError(Connected(0)->Ask(hello), ErrorCode::kModelMismatch));
 }
 
+// One that asks for descriptions may take the job's model: its first mismatch is no news.
+TEST_F(LiveProtocolTest, ADeviceThatTakesDescriptionsIsNamedOnceItKeepsAnotherModel) {
+  constexpr uint8_t kDigest[kSha256Size] = {1};
+  Request hello;
+  hello.kind = Request::Kind::kHello;
+  hello.model_digest = kDigest;
+  const auto refused = [&](size_t device) {
+    return Count(ReadFile(server_.log), site_.key(device).device_id + ": refused, it has ");
+  };
+  const std::unique_ptr<Caller> taker = Connected(0);
+  const std::unique_ptr<Caller> other = Connected(1);
+  hello.device_id = View(site_.key(0).device_id);
+  hello.abilities.features = kFeatureDescription;
+  EXPECT_TRUE(IsError(taker->Ask(hello), ErrorCode::kModelMismatch));
+  hello.device_id = View(site_.key(1).device_id);
+  hello.abilities.features = kFeatureStays;
+  EXPECT_TRUE(IsError(other->Ask(hello), ErrorCode::kModelMismatch));
+  EXPECT_TRUE(Eventually([&] { return refused(1) == 1; })) << ReadFile(server_.log);
+  EXPECT_EQ(refused(0), 0u) << ReadFile(server_.log);
+  hello.device_id = View(site_.key(0).device_id);
+  hello.abilities.features = kFeatureDescription;
+  EXPECT_TRUE(IsError(taker->Ask(hello), ErrorCode::kModelMismatch));
+  EXPECT_TRUE(Eventually([&] { return refused(0) == 1; })) << ReadFile(server_.log);
+}
+
 // SECURITY.md S11.
 TEST_F(LiveProtocolTest, AFrameOfImpossibleLengthEndsTheConnection) {
   for (const uint8_t byte : {uint8_t{0x00}, uint8_t{0xff}}) {

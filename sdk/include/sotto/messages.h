@@ -85,6 +85,9 @@ constexpr uint32_t kFeatureReportTime = 1 << 8;    // keeps to Reply::report_ms
 constexpr uint32_t kFeatureOneLength = 1 << 9;     // takes a task with UpdateFormat::length
 // Stays when a job is over: a server tells it to wait (WaitState::kNoJob), not that it is done.
 constexpr uint32_t kFeatureStays = 1 << 10;
+// After a kModelMismatch it asks for the description of the job's model, and takes that model or
+// says what differs: only then its operator need be told.
+constexpr uint32_t kFeatureDescription = 1 << 11;
 
 // What a device can do. It is the same in every round, drawn or not. A server gives a task only to
 // devices that have what it needs, and tells all others to wait.

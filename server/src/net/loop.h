@@ -79,9 +79,9 @@ class Server::Loop {
     // Until the name is known, the one of which it said a token; then the one of the handshake. A
     // session that has proved it is still a stranger's.
     std::shared_ptr<const FormerKey> former;
-    bool dismissed = false;   // its last words are said; it is read only until it ends
-    uint32_t mismatches = 0;  // Hellos that were refused for their model
-    uint32_t round = 0;       // of the update that it announced last
+    bool dismissed = false;  // its last words are said; it is read only until it ends
+    std::string mismatch;    // the job's model for which a Hello was refused last
+    uint32_t round = 0;      // of the update that it announced last
     uint32_t attempt = 0;
     uint64_t closed_since_ms = 0;  // 0: the connection is open
     uint64_t heard_ms = 0;         // the last bytes, or the end of its connection
@@ -179,7 +179,7 @@ class Server::Loop {
   // signs.cc
   void Sign(DeviceSign::Kind kind, const Client& client, const std::string& text = "") const;
   void SignAnswer(Client& client);
-  std::string DescribeOtherModel(const Request& hello, bool is_first) const;
+  std::string DescribeOtherModel(const Request& hello, Session& session) const;
   void RememberDeadline();
   std::optional<uint64_t> LateMs(const Session& session) const;
   void Dismiss(Client& client, ErrorCode code, const char* why, uint32_t wait_ms = 0);

@@ -104,7 +104,7 @@ void Server::Loop::SignAnswer(Client& client) {
     if (reply.complete) Sign(Kind::kUploaded, client);
   } else if (request.kind == Request::Kind::kHello && reply.kind == Reply::Kind::kError) {
     if (reply.code != ErrorCode::kModelMismatch || job_ == nullptr) return;
-    const std::string text = DescribeOtherModel(request, session.mismatches++ == 0);
+    const std::string text = DescribeOtherModel(request, session);
     if (!text.empty()) Sign(Kind::kOtherModel, client, text);
   } else if (request.kind == Request::Kind::kHello) {
     const std::string lacks = job_ == nullptr ? "" : job_->WhatLacks(request.abilities);
@@ -114,18 +114,20 @@ void Server::Loop::SignAnswer(Client& client) {
   }
 }
 
-// Of a Hello that kModelMismatch answers; empty: there is nothing to tell yet. A device that stays
-// looks at the job's description first, and then says what differs, in untrusted words.
-std::string Server::Loop::DescribeOtherModel(const Request& hello, bool is_first) const {
+// Of a Hello that kModelMismatch answers; empty: there is nothing to tell yet. A device that takes
+// descriptions looks at the job's description first; then it has that model, or says what
+// differs, in untrusted words. What it says at first may be of an earlier job.
+std::string Server::Loop::DescribeOtherModel(const Request& hello, Session& session) const {
   const bool has_model = std::any_of(hello.model_digest.begin(), hello.model_digest.end(),
                                      [](uint8_t byte) { return byte != 0; });
   const std::string job = posix::DescribeModel(*job_->config().model);
+  const bool is_first = std::exchange(session.mismatch, job) != job;
+  if (is_first && (hello.abilities.features & kFeatureDescription) != 0) return "";
   if (!hello.differs.empty()) {
     return fmt::format("it says of the job's model {}: {}", job,
                        std::string(hello.differs.begin(), hello.differs.end()));
   }
-  const bool will_say = is_first && (hello.abilities.features & kFeatureStays) != 0;
-  if (!has_model || will_say) return "";
+  if (!has_model) return "";
   return fmt::format("it has {}, and the job trains {}", posix::DescribeModelOf(hello.model_digest),
                      job);
 }
