@@ -130,6 +130,11 @@ units="${work}/root/usr/local/lib/systemd/system"
 start="$(sed -n 's/^ExecStart=//p' "${units}/sotto-client@.service" | sed 's/%i/kitchen/' | relocate)"
 read -ra words <<< "${start}"
 echo "+ ${start}"
+# What a check prints, line by line.
+"${words[@]}" --check > "${work}/check.txt"
+awk '/^```text$/ { inside = 1; next } /^```/ { inside = 0 } inside && /^(device|server|model|data|labels|result): /' \
+  "${readme}" | sed 's/:.*//' | diff - <(sed 's/:.*//' "${work}/check.txt")
+grep -q '^result: a run would take part$' "${work}/check.txt"
 "${words[@]}" --once --give-up 60 2> "${work}/client.txt"
 [[ -s "${state}/kitchen.mark" ]]
 # The events, in the order and the words of the README's session.

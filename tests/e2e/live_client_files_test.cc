@@ -1,6 +1,8 @@
 // sotto-client with options and files that are wrong: it says which, touches none of them, and ends
 // with a status that keeps its unit from starting it again.
 #include <algorithm>
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <string>
@@ -247,8 +249,85 @@ TEST(LiveClientFilesTest, ItsMessagesHoldNoControlCharacters) {
   EXPECT_EQ(wrong.Run(), 2);
   EXPECT_EQ(Process({SOTTO_CLIENT_PROGRAM, "--\x1b[31m"}, wrong.log).Wait(), 2);
   const std::string log = ReadFile(wrong.log);
-  EXPECT_EQ(Count(log, "\\x1b[31m\\x0ared\\x7f\\xc2\\x9b: cannot be opened"), 1u) << log;
+  EXPECT_EQ(Count(log, "\\x1b[31m\\x0ared\\x7f\\xc2\\x9b: No such file"), 1u) << log;
   EXPECT_EQ(Count(log, "\x1b"), 0u) << log;
+}
+
+Arguments AndMore(Arguments arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+// The status of exit of `sotto-client --check`, and what it prints.
+std::pair<int, std::string> Check(const Site& site, uint16_t port, const Arguments& more) {
+  const Arguments check = AndMore({"--check", "--server", Address(port), "--key",
+                                   site.Path("keys/" + site.key(0).device_id + ".key")},
+                                  more);
+  const std::string log = site.Path("check.log");
+  std::filesystem::remove(log);
+  const int status = site.Start(SOTTO_CLIENT_PROGRAM, check, "check.log").Wait();
+  const std::string said = ReadFile(log);
+  return {status, said};
+}
+
+TEST(LiveClientFilesTest, ACheckSaysWhatARunWouldTrainOnAndTellsTheServerNothingOfTheData) {
+  Site site(2);
+  std::ofstream(site.Path("net.toml"))
+      << "name = \"net\"\ninput = [2]\nclasses = [\"sit\", \"walk\", \"run\"]\n[[layer]]\n"
+         "kind = \"dense\"\noutputs = 3\n";
+  std::ofstream(site.Path("good.csv")) << "x,y,label\n1,2,sit\n3,4,run\n3,4,run\n";
+  std::ofstream(site.Path("bad.csv")) << "x,y,label\n1,2,1\n3,4,2\n";
+  const Server server = site.Serve({"--cohort", "2", "--rounds", "1", "--noise-multiplier", "50",
+                                    "--delta", "0.1", "--model", site.Path("net.toml")});
+  const Arguments any = {"--accept-model", "any"};
+  const auto with = [&](const std::string& data, const Arguments& more) {
+    return Check(site, server.port, AndMore({"--data", site.Path(data)}, more));
+  };
+  const auto [status, text] = with("good.csv", AndMore(any, {"--held-out", "0.4"}));
+  EXPECT_EQ(status, 0) << text;
+  for (const char* line :
+       {": it knows this device's key, and a job runs there\n",
+        "model: takes the job's, net (digest ", "data: 2 samples to train on, and 1 ",
+        "labels: sit -> class 0: 1, run -> class 2: 2; no sample of walk\n",
+        "result: a run would take part\n"}) {
+    EXPECT_EQ(Count(text, line), 1u) << line << text;
+  }
+  const auto [unsuited, why] = with("bad.csv", any);
+  EXPECT_EQ(unsuited, 2) << why;
+  EXPECT_EQ(Count(why, "the labels 1, 2 are numbers without a 0"), 1u) << why;
+  const auto [other, what] = with("good.csv", {"--accept-model", std::string(64, '0')});
+  EXPECT_EQ(other, 3) << what;
+  EXPECT_EQ(Count(what, "--accept-model does not list"), 1u) << what;
+  const auto [missing, where] = with("none.csv", any);
+  EXPECT_EQ(missing, 2) << where;
+  EXPECT_EQ(Count(where, "none.csv: No such file or directory; --data names it"), 1u) << where;
+  EXPECT_EQ(Check(site, 1, AndMore({"--data", site.Path("good.csv")}, any)).first, 4);
+  EXPECT_EQ(Count(ReadFile(server.log), site.key(0).device_id + ": left\n"), 4u);
+  for (const char* word : {"walk", "unsuited", "refused"}) {
+    EXPECT_EQ(Count(ReadFile(server.log), word), 0u) << ReadFile(server.log);
+  }
+}
+
+// Of 60 MB the client needs 12 before it has a model.
+TEST(LiveClientFilesTest, AModelThatIsTooLargeForTheMachineEndsNoDeviceThatStays) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs more than this memory";
+#endif
+  Site site(1);
+  site.stays = true;
+  std::ofstream(site.Path("big.toml"))
+      << "name = \"big\"\ninput = [784]\n[[layer]]\nkind = \"dense\"\noutputs = 5000\n"
+         "[[layer]]\nkind = \"relu\"\n[[layer]]\nkind = \"dense\"\noutputs = 10\n";
+  const Server server = site.Serve({"--cohort", "1", "--rounds", "1", "--noise-multiplier", "50",
+                                    "--delta", "0.1", "--model", site.Path("big.toml")});
+  Process client = site.Client(0, server.port, {"--accept-model", "any"},
+                               {"/usr/bin/prlimit", "--as=60000000", SOTTO_CLIENT_PROGRAM});
+  EXPECT_TRUE(Eventually([&] {
+    return Count(ReadFile(site.ClientLog(0)), "too little memory for the job's model") == 1;
+  })) << ReadFile(site.ClientLog(0));
+  EXPECT_EQ(client.Wait(0), -1) << "it waits for another job";
+  client.Signal(SIGTERM);
+  EXPECT_EQ(client.Wait(), 143);
 }
 
 }  // namespace

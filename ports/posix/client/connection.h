@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "options.h"
@@ -53,6 +54,8 @@ class Connection {
   // before that says nothing about this device: anybody on the way can make it.
   bool is_authenticated() const { return link_.is_authenticated(); }
   const char* error() const { return stream_.error(); }  // of the last Open(), for people
+  bool knows_host() const { return stream_.knows_host(); }
+  const std::string& host() const { return server_.host; }
 
  private:
   template <class Question, class Answer>

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -196,13 +198,24 @@ std::optional<Ending> Device::StayOut(const Failure& failure) {
   return std::nullopt;
 }
 
+// Too many samples for this machine are none, as in ShareFor(). Throws std::bad_alloc if the model
+// itself is too large.
+std::unique_ptr<Trainee> Device::TraineeFor(const SharedModel& model) {
+  Share share = ShareFor(options_, *model);
+  try {
+    return std::make_unique<Trainee>(options_, model, std::move(share), key_, Ledger());
+  } catch (const std::bad_alloc&) {
+    share = EmptyShare();
+    share.unsuited = kTooLittleMemory;
+  }
+  return std::make_unique<Trainee>(options_, model, std::move(share), key_, Ledger());
+}
+
 // The device reads its samples for the model and goes on with it. If they do not suit it, the
 // device takes part without samples.
-void Device::Take(SharedModel model) {
+void Device::Take(const SharedModel& model) {
   const uint64_t began_ms = NowMs();
-  Share share = ShareFor(options_, *model);
-  auto next =
-      std::make_unique<Trainee>(options_, std::move(model), std::move(share), key_, Ledger());
+  auto next = TraineeFor(model);
   next->client().RestoreReceipt(client().receipt());
   trainee_ = std::move(next);
   has_model_ = false;
@@ -216,8 +229,22 @@ void Device::Take(SharedModel model) {
   tries_.NothingToAnswer();
 }
 
-// The job trains another model, which the server calls `name`.
+// The job trains another model, which the server calls `name`. A model that is too large for this
+// machine ends no device that stays: the next job may have a smaller one.
 std::optional<Ending> Device::OnOtherModel(const std::string& name) {
+  try {
+    return LookAtModel(name);
+  } catch (const std::bad_alloc&) {
+    differs_ = "its machine has too little memory for this model";
+    return StayOut({fmt::format("this machine has too little memory for the job's model, and "
+                                "--model-memory, {} MB, allows it more than there is: lower it, or "
+                                "free some memory",
+                                options_.model_memory_mb),
+                    ErrorCodeName(ErrorCode::kModelMismatch)});
+  }
+}
+
+std::optional<Ending> Device::LookAtModel(const std::string& name) {
   // No server makes a device spin by another model each time.
   if (has_taken_) SleepUnlessStopped(model_pace_.WaitMs(0));
   Download download(MostDescriptionBytes(options_));
@@ -233,11 +260,12 @@ std::optional<Ending> Device::OnOtherModel(const std::string& name) {
     job.reason = fmt::format("{}; {}", WhyMismatch(name, model()), download.why());
   }
   if (job.model != nullptr) {
-    Take(std::move(job.model));
+    Take(job.model);
     return std::nullopt;
   }
   const std::string said = std::exchange(differs_, job.differs);
-  if (differs_ != said && !differs_.empty()) {
+  const bool is_other_job = std::exchange(differs_from_, name) != name;
+  if ((differs_ != said || is_other_job) && !differs_.empty()) {
     (void)Ask(client().request(), &reply);  // so the server's operator knows it at once
   }
   return StayOut({job.reason, ErrorCodeName(ErrorCode::kModelMismatch)});
@@ -263,15 +291,21 @@ bool Device::Ask(const Request& request, Reply* reply) {
 
 bool Device::Open() {
   is_new_link_ = true;
+  differs_.clear();  // the server may train another model by now
+  if (!std::exchange(has_looked_up_, true) && !IsNumericAddress(connection_.host())) {
+    reporter_.LooksUp(connection_.host());
+  }
   return connection_.Open();
 }
 
-// A Hello says what the device's own client does not know: that it has no model, or how its model
-// differs from the job's, as far as the smallest frame has room for it.
+// A Hello says what the device's own client does not know: that it asks for descriptions, that it
+// has no model, or how its model differs from the job's, as far as the smallest frame has room.
 Request Device::WithDifference(Request hello) const {
   if (hello.kind != Request::Kind::kHello) return hello;
   static constexpr uint8_t kNoDigest[kSha256Size] = {};
   if (model() == nullptr) hello.model_digest = kNoDigest;
+  const bool is_told_at_once = options_.once && options_.accept_model.empty();
+  if (!is_told_at_once) hello.abilities.features |= kFeatureDescription;
   hello.differs = {reinterpret_cast<const uint8_t*>(differs_.data()), differs_.size()};
   uint8_t frame[kFrameHeaderSize + kMinMaxFrame];
   size_t size = 0;

@@ -88,10 +88,12 @@ class Device {
   std::optional<Ending> RefuseTask(const TrainTask& task);
   std::optional<Ending> StayOut(const Failure& failure);
   std::optional<Ending> OnOtherModel(const std::string& name);
+  std::optional<Ending> LookAtModel(const std::string& name);
 
   void GiveRoundUp(Status status);
   void FollowReply(Client::State before, const Reply& reply);
-  void Take(SharedModel model);
+  void Take(const SharedModel& model);
+  std::unique_ptr<Trainee> TraineeFor(const SharedModel& model);
   bool Ask(const Request& request, Reply* reply);
   Request WithDifference(Request hello) const;
   void LimitTraining();
@@ -110,10 +112,12 @@ class Device {
   Connection connection_;
   Reporter& reporter_;
   bool has_model_ = false;
-  bool is_new_link_ = false;  // the reporter was not told of the link yet
-  std::string marked_;        // what the mark file holds
-  std::string differs_;       // of the job's model; empty: it has none, or nothing is known
-  bool has_taken_ = false;    // a job's model, and no job has been for it yet
+  bool is_new_link_ = false;    // the reporter was not told of the link yet
+  std::string marked_;          // what the mark file holds
+  std::string differs_;         // of the job's model; empty: it has none, or nothing is known
+  std::string differs_from_;    // what the server calls that model
+  bool has_looked_up_ = false;  // the server's name
+  bool has_taken_ = false;      // a job's model, and no job has been for it yet
   RetryPace model_pace_{RetryPace::kFirstMs};
   uint64_t training_since_ms_ = 0;
   std::string why_late_;  // see Reporter::Trained()

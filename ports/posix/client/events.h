@@ -14,6 +14,7 @@ namespace sotto::posix::event {
 inline constexpr EventKind kStarted = {
     "started", LogLevel::kDebug, "has {samples} samples and model {model}; connects to {server}"};
 inline constexpr EventKind kData = {"data", LogLevel::kInfo, "{text}"};
+inline constexpr EventKind kLooksUp = {"looks-up", LogLevel::kInfo, "looks up the name {host}"};
 inline constexpr EventKind kConnected = {"connected", LogLevel::kInfo, "connected to {server}"};
 inline constexpr EventKind kWaiting = {"waiting", LogLevel::kInfo, "waiting {what}"};
 inline constexpr EventKind kStaysOut = {
@@ -68,10 +69,10 @@ inline constexpr EventKind kNoServer = {"no-server", LogLevel::kError, "{reason}
 inline constexpr EventKind kFailed = {"failed", LogLevel::kError, "{reason}"};
 
 inline constexpr const EventKind* kAll[] = {
-    &kStaysOut,     &kOtherMachine, &kTookModel,      &kUnsuited,   &kStarted,        &kConnected,
-    &kWaiting,      &kDrawn,        &kResumed,        &kDownloaded, &kTrained,        &kSent,
-    &kRoundGivenUp, &kRetrying,     &kTrainingFailed, &kSaturated,  &kNothingHeldOut, &kData,
-    &kDone,         &kStopped,      &kRefused,        &kNoServer,   &kFailed};
+    &kStaysOut,  &kOtherMachine, &kTookModel, &kUnsuited,       &kStarted,    &kLooksUp,
+    &kConnected, &kWaiting,      &kDrawn,     &kResumed,        &kDownloaded, &kTrained,
+    &kSent,      &kRoundGivenUp, &kRetrying,  &kTrainingFailed, &kSaturated,  &kNothingHeldOut,
+    &kData,      &kDone,         &kStopped,   &kRefused,        &kNoServer,   &kFailed};
 
 }  // namespace sotto::posix::event
 

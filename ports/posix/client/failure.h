@@ -53,7 +53,8 @@ inline std::string Reason(ErrorCode code) {
       return "the server speaks another version of the protocol; install the sotto-client of its "
              "release";
     case ErrorCode::kModelMismatch:
-      return "the job trains another model; name the job's model with --model";
+      return "the job trains another model; name the job's model with --model, or take it with "
+             "--accept-model";
     case ErrorCode::kNotSelected:
       return "this device is not in the round's cohort, or no longer";
     case ErrorCode::kWrongAttempt:
@@ -118,7 +119,13 @@ inline Failure FailureOf(const Reply& reply, Status status) {
 inline Failure WhyLost(const Connection& link, const std::string& device, Status status) {
   Failure failure = FailureOf(status);
   if (!link.is_open()) {
-    failure.reason = fmt::format("cannot connect: {}", link.error());
+    failure.reason =
+        link.knows_host()
+            ? fmt::format("cannot connect: {}", link.error())
+            : fmt::format(
+                  "cannot connect: the name {} is not known here ({}); correct --server, or "
+                  "server in the kit, or this machine's DNS",
+                  link.host(), link.error());
   } else if (link.is_authenticated()) {
     return failure;
   } else if (status == Status::kPeerRefused || status == Status::kMismatch) {

@@ -7,12 +7,13 @@
 // or the server the device's model or version (both with --once), or --max-private-updates is used
 // up, or the key was rotated or revoked; 4 no server in time (--give-up); 130 or 143 stopped by
 // SIGINT or SIGTERM, once it has its data: before, these end it at once. Nothing that comes over an
-// unauthenticated link ends it, but for 4.
+// unauthenticated link ends it, but for 4. --check only looks, and has the same statuses.
 #include <exception>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "check.h"
 #include "device.h"
 #include "ending.h"
 #include "kit.h"
@@ -118,6 +119,7 @@ int RunClient(const ClientOptions& options) {
   try {
     RequireOwnArithmetic();
     const ClientOptions all = WithKit(options);
+    if (all.check) return sotto::posix::CheckDevice(all);
     return all.peer.is_on ? Program<PeerDevice, PeerReporter>(all, log).Run()
                           : Program<Device, Reporter>(all, log).Run();
   } catch (const std::invalid_argument& error) {

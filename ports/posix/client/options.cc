@@ -62,7 +62,8 @@ std::vector<Row> DeviceRows() {
           "alone")
           .Checked(CheckAcceptModel),
       Row("model-memory", &ClientOptions::model_memory_mb,
-          "the most memory for such a model, without the samples, MB")
+          "the most memory for such a model, without the samples, MB; keep it below what this "
+          "machine has free")
           .Within({1, 1e6}),
       Row("round-seconds", &ClientOptions::round_s,
           "the most seconds for a training; a longer one ends, and an update of zeros is sent "
@@ -80,6 +81,10 @@ std::vector<Row> DeviceRows() {
       Row("once", &ClientOptions::once,
           "end with the job, or when this device cannot take part in it; without it the device "
           "waits for the next job"),
+      Row("check", &ClientOptions::check,
+          "print what a run would train on: model, samples, labels, and whether the server knows "
+          "this device; take part in nothing. Exit status 0, or 2, 3 and 4 as below")
+          .Excludes("peer"),
   };
 }
 

@@ -55,6 +55,7 @@ struct ClientOptions {
   double model_memory_mb = 256;  // > 0, of an accepted model
   double round_s = 0;            // the most for a training; 0: no limit
   bool once = false;             // the device ends with the job
+  bool check = false;            // it only looks, see check.h
   std::string mark;              // path; MarkPath() has the default
   double give_up_s = 0;          // 0: never
   double hold_s = 25;            // [0, 50]; 0: poll

@@ -44,6 +44,10 @@ void LinkReporter::Started(const ModelInfo* model, uint32_t samples) {
   log_.Write(event::kStarted, {{"server", server_}, {"model", name}, {"samples", samples}});
 }
 
+void LinkReporter::LooksUp(const std::string& host) {
+  log_.Write(event::kLooksUp, {{"host", host}});
+}
+
 void LinkReporter::Connected() {
   log_.End(event::kRetrying);
   log_.Write(event::kConnected, {{"server", server_}});

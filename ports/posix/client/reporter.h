@@ -43,6 +43,8 @@ class LinkReporter {
   //   model  null: it has none yet
   void Started(const ModelInfo* model, uint32_t samples);
 
+  // Before a look-up of the server's name, which may take many seconds.
+  void LooksUp(const std::string& host);
   // The server has proved itself on a new link.
   void Connected();
   // The device pauses before its next try.

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <unistd.h>
+#include <utility>
 
 #include "sotto/data/partitions.h"
 #include "sotto/data/source.h"
@@ -29,6 +30,19 @@ DataSource SourceOf(const ClientOptions& options) {
   }
   source.options.emplace("format", "idx");
   return source;
+}
+
+// Throws a FileError that says who names it unless what the owner names is there.
+void RequireFiles(const ClientOptions& options, const DataSource& source) {
+  for (const auto& [key, path] : {std::pair("data", source.path), {"labels", options.labels}}) {
+    if (path.empty() || access((path + ".gz").c_str(), R_OK) == 0) continue;
+    if (access(path.c_str(), R_OK) == 0) continue;
+    const bool is_in_kit = !options.kit.empty() && options.given.count(key) == 0;
+    const std::string from =
+        is_in_kit ? fmt::format("`{}` in the kit {}", key, options.kit) : fmt::format("--{}", key);
+    throw FileError(fmt::format("{}: {}; {} names it: put the samples there, or correct the name",
+                                path, std::strerror(errno), from));
+  }
 }
 
 // The numbers of all samples that `data` holds, in its order.
@@ -182,7 +196,7 @@ Share ShareFor(const ClientOptions& options, const ModelInfo& model) {
   try {
     return LoadShare(options, model);
   } catch (const std::bad_alloc&) {
-    none.unsuited = "this machine has too little memory for them";
+    none.unsuited = kTooLittleMemory;
   } catch (const std::exception& error) {
     none.unsuited = error.what();
   }
@@ -191,6 +205,7 @@ Share ShareFor(const ClientOptions& options, const ModelInfo& model) {
 
 void RequireData(const ClientOptions& options) {
   const DataSource source = SourceOf(options);
+  RequireFiles(options, source);
   RequireWholeName(source);
   const std::vector<std::string> files = FilesIn(source);
   if (files.empty()) {
@@ -205,9 +220,14 @@ void RequireData(const ClientOptions& options) {
 
 Share LoadShare(const ClientOptions& options, const ModelInfo& model) {
   const DataSource source = SourceOf(options);
-  if (options.device) return LoadInPartition(options, source, model);
-  return options.seed ? LoadInPermutation(options, source, model)
-                      : LoadInFile(options, source, model);
+  try {
+    if (options.device) return LoadInPartition(options, source, model);
+    return options.seed ? LoadInPermutation(options, source, model)
+                        : LoadInFile(options, source, model);
+  } catch (const FileError&) {
+    RequireFiles(options, source);  // says more of a file that is not there
+    throw;
+  }
 }
 
 }  // namespace sotto::posix

@@ -35,6 +35,8 @@ Share LoadShare(const ClientOptions& options, const ModelInfo& model);
 // which class and how many samples have it, which classes have none, and how the file was read.
 std::vector<std::string> DescribeData(const Share& share);
 
+constexpr char kTooLittleMemory[] = "this machine has too little memory for them";
+
 // A share without samples. No file is read.
 Share EmptyShare();
 

@@ -40,6 +40,7 @@ Addresses Resolve(const char* host, uint16_t port, int flags, const char** error
 Status TcpStream::Connect(const char* host, uint16_t port, int timeout_ms) {
   Close();
   const Addresses addresses = Resolve(host, port, 0, &error_);
+  knows_host_ = addresses != nullptr;
   bool connected = false;
   for (const addrinfo* a = addresses.get(); a != nullptr && !connected; a = a->ai_next) {
     connected = ConnectTo(a->ai_addr, a->ai_addrlen, a->ai_family, timeout_ms);
@@ -112,6 +113,11 @@ bool TcpStream::Wait(bool for_sending, int timeout_ms) const {
   pollfd descriptors[] = {{socket_, static_cast<short>(for_sending ? POLLIN | POLLOUT : POLLIN), 0},
                           {stop_, POLLIN, 0}};
   return poll(descriptors, 2, timeout_ms) > 0 && descriptors[0].revents != 0;
+}
+
+bool IsNumericAddress(const std::string& host) {
+  const char* ignored = "";
+  return Resolve(host.c_str(), 0, AI_NUMERICHOST, &ignored) != nullptr;
 }
 
 std::string NumericAddress(const std::string& host) {

@@ -5,7 +5,8 @@
 // connections one after the other, and a device that goes over a rate by accident loses nothing but
 // time.
 //
-//   - All requests: kRequestRate. An honest device is slower but for the chunks of a small model.
+//   - All requests, those for parts of a description too: kRequestRate. An honest device is slower
+//     but for the chunks of a small model.
 //   - A Hello before the wait is over that the last reply stated: kEarlyHelloRate, for devices that
 //     were reset. Beyond it the answer comes when the wait is over.
 //

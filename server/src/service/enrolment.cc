@@ -149,9 +149,9 @@ posix::SecretText HeaderText(const Device& device, const posix::KitSettings& set
   // The data is `static` so that several files may include the header.
   fmt::format_to(
       out,
-      "// SECRET: the key of device {0}. A person who has it can pose as the device and take the\n"
-      "// noise off its updates. Keep it out of version control, and put it on this one device "
-      "only.\n"
+      "// SECRET: the key of device {0}. A person who has it can pose as the device, and its\n"
+      "// updates have no epsilon against that person. Keep it out of version control, and put it\n"
+      "// on this one device only.\n"
       "#ifndef SOTTO_DEVICE_KEY_H_\n"
       "#define SOTTO_DEVICE_KEY_H_\n\n"
       "#include <stdint.h>\n\n"

@@ -54,7 +54,7 @@ struct DeviceStateRow {
 // In the order of the enumeration.
 inline constexpr DeviceStateRow kDeviceStates[] = {
     {DeviceState::kNeverSeen, "never-seen", Severity::kNotice, "it has not connected",
-     "start it, or look at its own log"},
+     "start it, and read its own log; `sotto-client --check` there says what is wrong"},
     {DeviceState::kWaiting, "waiting", Severity::kOk, "it waits to be drawn", ""},
     {DeviceState::kTraining, "training", Severity::kOk, "it was drawn and has the task", ""},
     {DeviceState::kUploaded, "uploaded", Severity::kOk, "its update is there", ""},
@@ -68,7 +68,8 @@ inline constexpr DeviceStateRow kDeviceStates[] = {
      "it cannot do what the job asks for, so it waits",
      "update its program, or begin a job that asks for less"},
     {DeviceState::kOtherModel, "other-model", Severity::kWarning,
-     "its model is not the job's, so it is refused", "start it with that model"},
+     "its model is not the job's, so it is refused",
+     "start it with that model, or let it take the job's: accept-model in its kit, --accept-model"},
     {DeviceState::kClaimed, "claimed", Severity::kNotice,
      "somebody without its key connected in its name while it was away",
      "bring it its key (`sotto keys export`) if it was the device itself; nobody gets in without "

@@ -108,7 +108,8 @@ TEST_F(DeviceStatesTest, WhatShutsItOutIsOverOnceItIsServed) {
   states_.OnSign(SignOf(Kind::kOtherModel, "it has a, and the job trains b"), 3);
   EXPECT_EQ(StateAt(3), "other-model");
   EXPECT_EQ(DescribeState("pi", View(3)),
-            "pi: refused, it has a, and the job trains b; start it with that model");
+            "pi: refused, it has a, and the job trains b; start it with that model, or let it "
+            "take the job's: accept-model in its kit, --accept-model");
   states_.OnSign(SignOf(Kind::kOtherModel, "class 0 is \x1b[31mred"), 4);
   EXPECT_EQ(View(4).text, "refused, class 0 is \\x1b[31mred") << "its words change no terminal";
   states_.OnSign(SignOf(Kind::kWaits), 5);

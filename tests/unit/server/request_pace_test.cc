@@ -116,5 +116,12 @@ TEST(RequestPace, AllRequestsTogetherKeepToTheirRate) {
   EXPECT_EQ(pace.AnswerAt(1, kGetModel, now_ms), now_ms) << "another device";
 }
 
+TEST(RequestPace, PartsOfADescriptionCountAsAllOtherRequests) {
+  RequestPace pace(1);
+  for (int i = 0; i < 2000; ++i) pace.AnswerAt(0, Request::Kind::kGetDescription, 1000);
+  EXPECT_GT(pace.AnswerAt(0, Request::Kind::kGetDescription, 1000), 1000u);
+  EXPECT_GT(pace.AnswerAt(0, kGetModel, 1000), 1000u);
+}
+
 }  // namespace
 }  // namespace sotto::server

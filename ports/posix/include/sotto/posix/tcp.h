@@ -45,8 +45,9 @@ class TcpStream {
   bool Wait(bool for_sending, int timeout_ms) const;
 
   bool is_open() const { return socket_ >= 0; }
-  int descriptor() const { return socket_; }    // for an event loop; -1: none
-  const char* error() const { return error_; }  // of the last attempt to connect, for people
+  int descriptor() const { return socket_; }       // for an event loop; -1: none
+  const char* error() const { return error_; }     // of the last attempt to connect, for people
+  bool knows_host() const { return knows_host_; }  // whether the last Connect() found an address
 
  private:
   bool Open(int family);
@@ -57,7 +58,11 @@ class TcpStream {
   const int stop_;
   int socket_ = -1;
   const char* error_ = "";
+  bool knows_host_ = true;
 };
+
+// Whether nobody need be asked for the address.
+bool IsNumericAddress(const std::string& host);
 
 // The first numeric address of a host, a name or an address. Blocks. Throws std::runtime_error that
 // says why there is none.
