@@ -40,7 +40,7 @@ function drawDue() {
 
 // ---- events
 
-// Each changes the overview as its event says (server/src/views/live_overview.h), and says what is to be drawn.
+// Each changes the overview as its event says (server/src/overview/live_overview.h), and says what is to be drawn.
 const jobOf = data => shown.overview.jobs.find(job => job.job === data.job);
 let hasEnded = false;
 const events = {

@@ -1,4 +1,4 @@
-// Draws an overview (server/src/views/overview.h): live from `sotto serve`, or the one that a report holds. The scripts
+// Draws an overview (server/src/overview/overview.h): live from `sotto serve`, or the one that a report holds. The scripts
 // run in this order, each with what those before it define:
 //
 //   texts.js    numbers, times, elements

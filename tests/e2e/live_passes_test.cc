@@ -54,7 +54,8 @@ TEST(LivePassesTest, AJobWaitsForDevicesGoesOnAfterARestartAndEndsWithTheirTurns
   EXPECT_EQ(status.Wait(), 0);
   const std::string shown = ReadFile(site.Path("status.log"));
   EXPECT_TRUE(Says(shown, "; at most 2 for each")) << shown;
-  EXPECT_TRUE(Says(shown, "state      over (no-turns): the turns of its devices are used")) << shown;
+  EXPECT_TRUE(Says(shown, "state      over (no-turns): the turns of its devices are used"))
+      << shown;
   EXPECT_TRUE(Says(shown, "the best attacker is right at most")) << shown;
   Process published = site.Sotto({"account", "ledger", store, "--published"}, "published.log");
   EXPECT_EQ(published.Wait(), 0);

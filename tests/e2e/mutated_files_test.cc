@@ -27,11 +27,11 @@
 #include "e2e/spoilt_files.h"
 #include "export/format.h"
 #include "options.h"
-#include "service/enrolment.h"
 #include "sotto/options/kit_file.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/terminal.h"
+#include "store/enrolment.h"
 #include "web/page_access.h"
 
 #ifdef SOTTO_SANITIZED

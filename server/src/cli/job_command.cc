@@ -12,11 +12,11 @@
 #include "cli/consent.h"
 #include "cli/rows.h"
 #include "cli/serve_rows.h"
+#include "overview/jobs_output.h"
 #include "service/job_control.h"
 #include "service/job_queue.h"
 #include "service/job_settings.h"
 #include "store/history.h"
-#include "views/jobs_output.h"
 #include "views/output_file.h"
 
 namespace sotto::server {

@@ -12,10 +12,10 @@
 #include "backends/open_store.h"
 #include "base/json_text.h"
 #include "cli/commands.h"
+#include "overview/overview.h"
+#include "overview/page_files.h"
 #include "sotto/posix/files.h"
 #include "views/output_file.h"
-#include "views/overview.h"
-#include "views/page_files.h"
 
 namespace sotto::server {
 namespace {

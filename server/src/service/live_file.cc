@@ -15,9 +15,9 @@
 
 #include "base/json_text.h"
 #include "base/wall_clock.h"
+#include "overview/overview.h"
 #include "sotto/posix/files.h"
 #include "views/device_states.h"
-#include "views/overview.h"
 #include "views/progress.h"
 #include "views/turns_output.h"
 

@@ -10,10 +10,10 @@
 #include "base/built_in.h"
 #include "base/json_text.h"
 #include "base/wall_clock.h"
+#include "overview/overview.h"
+#include "overview/page_files.h"
 #include "service/job_start.h"
 #include "service/live_file.h"
-#include "views/overview.h"
-#include "views/page_files.h"
 #include "views/turns_output.h"
 
 namespace sotto::server {

@@ -1,7 +1,7 @@
 // The operator's page of a running server: HTTP on a loopback address, within the server's event
 // loop. Part of sotto::server/service.
 //
-//   /             the page, and the files that it loads (views/page_files.h)
+//   /             the page, and the files that it loads (overview/page_files.h)
 //   /login        POST token=HEX: a cookie for the token
 //   /api/overview the overview, JSON (overview.h)
 //   /api/events   what happens, server-sent events (live_overview.h)
@@ -28,9 +28,9 @@
 
 #include "net/serve_request.h"
 #include "net/server.h"
+#include "overview/live_overview.h"
 #include "store/records.h"
 #include "views/device_states.h"
-#include "views/live_overview.h"
 #include "web/http_server.h"
 #include "web/page_access.h"
 

@@ -9,13 +9,13 @@
 #include "base/counted.h"
 #include "base/gave_up.h"
 #include "data/catalog.h"
+#include "overview/overview.h"
 #include "round/receipts.h"
 #include "service/job_queue.h"
 #include "service/job_settings.h"
 #include "service/job_start.h"
 #include "sotto/posix/service.h"
 #include "store/history.h"
-#include "views/overview.h"
 
 namespace sotto::server {
 namespace {

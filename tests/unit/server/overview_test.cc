@@ -1,5 +1,5 @@
 // Tests of the overview that the operator's page and reports draw.
-#include "views/overview.h"
+#include "overview/overview.h"
 
 #include <gtest/gtest.h>
 #include <limits>
@@ -10,10 +10,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "overview/live_overview.h"
+#include "overview/page_files.h"
 #include "unit/server/store_fixture.h"
 #include "views/ledger_output.h"
-#include "views/live_overview.h"
-#include "views/page_files.h"
 
 namespace sotto::server {
 namespace {

@@ -11,13 +11,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "overview/overview.h"
 #include "round/ledger_entry.h"
 #include "round/round_outcome.h"
 #include "service/metrics.h"
 #include "service/report.h"
 #include "unit/server/store_fixture.h"
 #include "views/ledger_output.h"
-#include "views/overview.h"
 #include "views/report.h"
 #include "views/round_output.h"
 #include "views/simulation_csv.h"

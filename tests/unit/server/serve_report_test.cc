@@ -22,7 +22,7 @@ DeviceRegistry ThreeDevices() {
   return devices;
 }
 
-RoundOutcome Released(uint32_t cohort, uint32_t reported) {
+RoundOutcome RoundWith(uint32_t cohort, uint32_t reported) {
   RoundOutcome outcome;
   outcome.released = true;
   outcome.cohort = cohort;
@@ -39,16 +39,16 @@ bool Says(const std::vector<std::string>& lines, const std::string& words) {
 
 TEST(ServeReport, AQuietRoundWarnsOfNothing) {
   const DeviceRegistry devices = ThreeDevices();
-  EXPECT_TRUE(WarningsOf(Released(4, 2), devices).empty());
+  EXPECT_TRUE(WarningsOf(RoundWith(4, 2), devices).empty());
 }
 
 TEST(ServeReport, LessThanHalfOfTheCohortIsAWarning) {
   const DeviceRegistry devices = ThreeDevices();
-  EXPECT_TRUE(Says(WarningsOf(Released(4, 1), devices), "WARNING: round 1: 1 of 4 reported"));
+  EXPECT_TRUE(Says(WarningsOf(RoundWith(4, 1), devices), "WARNING: round 1: 1 of 4 reported"));
 }
 
 TEST(ServeReport, AnAttemptThatIsGivenUpNamesWhatWasTooFew) {
-  RoundOutcome outcome = Released(4, 1);
+  RoundOutcome outcome = RoundWith(4, 1);
   outcome.released = false;
   outcome.devices = outcome.checked_in = 12;
   JobConfig config = SmallPassesConfig();
@@ -63,7 +63,7 @@ TEST(ServeReport, AnAttemptThatIsGivenUpNamesWhatWasTooFew) {
 
 TEST(ServeReport, ALateResultIsAnAlarm) {
   const DeviceRegistry devices = ThreeDevices();
-  RoundOutcome outcome = Released(3, 3);
+  RoundOutcome outcome = RoundWith(3, 3);
   outcome.late_ms = 70;
   EXPECT_TRUE(Says(WarningsOf(outcome, devices), "came 70 ms after its time"));
 }
@@ -71,7 +71,7 @@ TEST(ServeReport, ALateResultIsAnAlarm) {
 TEST(ServeReport, DevicesThatExceedTheBoundAreNamedAndCounted) {
   const DeviceRegistry devices = ThreeDevices();
   OperatorReport report([&] { return Unowned(devices); });
-  RoundOutcome outcome = Released(3, 2);
+  RoundOutcome outcome = RoundWith(3, 2);
   outcome.beyond_bound = {0, 2};
   EXPECT_TRUE(Says(WarningsOf(outcome, devices), "device-0, device-2"));
   report.Add(outcome);
@@ -86,7 +86,7 @@ TEST(ServeReport, DevicesThatExceedTheBoundAreNamedAndCounted) {
 TEST(ServeReport, DevicesThatLackSomethingAreCountedAndIfAllDoItWarns) {
   const DeviceRegistry devices = ThreeDevices();
   OperatorReport report([&] { return Unowned(devices); });
-  RoundOutcome outcome = Released(3, 2);
+  RoundOutcome outcome = RoundWith(3, 2);
   outcome.checked_in = 2;
   outcome.lacking = {1, 1, {{1, 1, 10, 4}, {}}};
   EXPECT_TRUE(WarningsOf(outcome, devices).empty());
@@ -99,7 +99,7 @@ TEST(ServeReport, DevicesThatLackSomethingAreCountedAndIfAllDoItWarns) {
   outcome.checked_in = 0;
   EXPECT_TRUE(Says({DescribeOutcome(config, outcome, false)}, suits));
   EXPECT_TRUE(Says(WarningsOf(outcome, devices), "NO device that asked for work has what"));
-  report.Add(Released(3, 3));
+  report.Add(RoundWith(3, 3));
   const nlohmann::ordered_json attempts = report.ToJson()["attempts"];
   EXPECT_EQ(attempts[0]["lacking"].dump(),
             R"({"devices":1,"drawn":1,)"
@@ -112,7 +112,7 @@ TEST(ServeReport, TheOperatorsObjectSaysFromWhichAttemptItKnows) {
   const DeviceRegistry devices = ThreeDevices();
   OperatorReport report([&] { return Unowned(devices); });
   EXPECT_TRUE(report.ToJson()["first_attempt"].is_null());
-  RoundOutcome outcome = Released(3, 3);
+  RoundOutcome outcome = RoundWith(3, 3);
   outcome.round = 4;
   outcome.attempt = 1;
   report.Add(outcome);

@@ -1,4 +1,4 @@
-#include "views/page_files.h"
+#include "overview/page_files.h"
 
 #include <fmt/format.h>
 #include <iterator>
@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/json_text.h"
 #include "base/markup.h"
-#include "views/plain_report.h"
+#include "overview/plain_report.h"
 
 namespace sotto::server {
 namespace {

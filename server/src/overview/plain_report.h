@@ -1,5 +1,5 @@
 // A report for readers who run no scripts: its headings and figures as HTML. Part of
-// sotto::server/views.
+// sotto::server/overview.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // The jobs of a store and its queue, as `sotto job list` and `sotto job show` print them. The
-// operator's. Part of sotto::server/views.
+// operator's. Part of sotto::server/overview.
 //
 // Pure functions, safe from any thread.
 #pragma once

@@ -1,5 +1,5 @@
 // What goes to new devices: their names from a file, their kits, key files and headers for
-// firmware. Part of sotto::server/service.
+// firmware. Part of sotto::server/store.
 //
 // All files have mode 0600, and have their names once the store has what is in them. Not safe from
 // several threads.

@@ -1,4 +1,4 @@
-#include "views/live_overview.h"
+#include "overview/live_overview.h"
 
 #include <chrono>
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 #include "aggregate/spectrum.h"
 #include "base/json_text.h"
-#include "views/overview.h"
+#include "overview/overview.h"
 
 namespace sotto::server {
 namespace {

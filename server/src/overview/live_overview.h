@@ -1,5 +1,5 @@
 // The overview of a store while its server runs, and the events that keep a viewer's copy up to
-// date. For the operator alone. Part of sotto::server/views.
+// date. For the operator alone. Part of sotto::server/overview.
 //
 // Each change returns one server-sent event, complete with its number. A viewer that has the
 // overview with "sequence": n follows by taking the events after n. The text of a round is made

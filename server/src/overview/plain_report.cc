@@ -1,4 +1,4 @@
-#include "views/plain_report.h"
+#include "overview/plain_report.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -10,9 +10,9 @@
 #include "accounting/figures.h"
 #include "base/json_text.h"
 #include "base/markup.h"
+#include "overview/overview.h"
 #include "views/claims_output.h"
 #include "views/device_states.h"
-#include "views/overview.h"
 
 namespace sotto::server {
 namespace {

@@ -1,5 +1,5 @@
 // The overview of a store or of results, as the operator's page and `sotto report` draw it. Part of
-// sotto::server/views.
+// sotto::server/overview.
 //
 // An overview is a JSON object; server/page/ draws it. Null means that a figure is not
 // known. What belongs to the operator is in no published overview: counts, bytes and times of

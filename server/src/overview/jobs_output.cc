@@ -1,4 +1,4 @@
-#include "views/jobs_output.h"
+#include "overview/jobs_output.h"
 
 #include <algorithm>
 #include <fmt/chrono.h>
@@ -9,10 +9,10 @@
 #include "accounting/figures.h"
 #include "base/counted.h"
 #include "base/json_text.h"
+#include "overview/overview.h"
 #include "spec/job_spec.h"
 #include "views/claims_output.h"
 #include "views/figures.h"
-#include "views/overview.h"
 
 namespace sotto::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "service/enrolment.h"
+#include "store/enrolment.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "views/overview.h"
+#include "overview/overview.h"
 
 #include <algorithm>
 #include <cmath>

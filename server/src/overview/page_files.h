@@ -1,5 +1,5 @@
 // The files of the operator's page (server/page/), and reports made of them. Part of
-// sotto::server/views.
+// sotto::server/overview.
 //
 // Pure functions and constants, safe from any thread.
 #pragma once
