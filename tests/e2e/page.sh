@@ -63,7 +63,7 @@ for ((i = 0; i < 1200; i++)); do
   sleep 0.1
 done
 "${sotto}" job pause fleet.db > pause.log
-look always thousand
+look thousand always  # thousand first: the browser may complain of the login check after it
 if [[ -n "${promtool}" ]]; then
   /usr/bin/python3 -c '
 import sys, urllib.request

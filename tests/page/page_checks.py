@@ -149,7 +149,7 @@ def check_charts(url, token):
             return shown.charts.filter(chart => chart.plot && !chart.figure.hidden)
               .flatMap(chart => chart.row.x ? [] : [0, ...chart.row.isWhole ? [1] : []].flatMap(at => chart.plot.axes[at]._values));""")
         assert ticks and all(tick == "" or tick.replace(",", "").isdigit() for tick in ticks), ticks
-        assert browser.complaints() == [], browser.complaints()
+        assert not (found := browser.complaints()), found
         own = urllib.parse.urlsplit(url)
         for address in browser.requested():
             other = urllib.parse.urlsplit(address)
@@ -182,7 +182,7 @@ def check_picture(url, token):
         content = files[0].read_bytes()
         assert content[:8] == b"\x89PNG\r\n\x1a\n" and len(content) > 4000, len(content)
         assert files[0].name.endswith("-epsilon.png"), files[0].name
-        assert browser.complaints() == [], browser.complaints()
+        assert not (found := browser.complaints()), found
 
 
 def check_markup(url, token):
@@ -359,7 +359,7 @@ def check_live(url, token):
         browser.wait("classes", "return document.querySelectorAll('#classes tbody tr').length > 1")
         assert browser.js("return [...document.querySelectorAll('table:not(.u-legend)')]"
                           ".every(table => table.caption?.textContent)"), "a table without caption"
-        assert browser.complaints() == [], browser.complaints()
+        assert not (found := browser.complaints()), found
 
 
 # A page of somebody else that tries to see the operator's.
@@ -440,7 +440,7 @@ def check_empty(url, token):
         browser.js("shown.overview.devices = {registered: 0, eligible: 0, revoked: 0}; draw()")
         assert "no device yet" in browser.text("#state"), browser.text("#state")
         assert "sotto keys new" in browser.text("#steps"), browser.text("#steps")
-        assert browser.complaints() == [], browser.complaints()
+        assert not (found := browser.complaints()), found
 
 
 def check_published(url, token):
@@ -475,7 +475,7 @@ def check_turns(url, token):
             browser.wait("a row for each device", "return document.querySelectorAll('#turns-list tbody tr').length === 2")
             browser.js("document.querySelectorAll('#turns-list th button')[1].click()")
             browser.wait("another order", "return document.querySelectorAll('#turns-list th')[1].ariaSort === 'descending'")
-        assert browser.complaints() == [], browser.complaints()
+        assert not (found := browser.complaints()), found
 
 
 def check_thousand(url, token):
@@ -492,7 +492,7 @@ def check_thousand(url, token):
               return performance.now() - begun;
             }));""")
         assert milliseconds < 40, f"{milliseconds} ms to draw the page once"
-        assert browser.complaints() == [], browser.complaints()
+        assert not (found := browser.complaints()), found
 
 
 ALWAYS = ("charts", "widths", "picture", "markup", "without_charts", "print", "numbers", "paper", "login",
