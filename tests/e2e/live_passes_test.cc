@@ -33,9 +33,11 @@ TEST(LivePassesTest, AJobWaitsForDevicesGoesOnAfterARestartAndEndsWithTheirTurns
                              "round 1 waits: 0 devices of the 2 that a round "
                              "needs are connected and have a turn left"))
       << ReadFile(server.log);
-  Process waits = site.Sotto({"status", store}, "waits.log");
-  EXPECT_EQ(waits.Wait(), 0);
-  EXPECT_TRUE(Says(ReadFile(site.Path("waits.log")), "now        waiting: 0 devices"));
+  EXPECT_TRUE(Eventually([&] {  // the server writes its state for `status` a moment later
+    Process waits = site.Sotto({"status", store}, "waits.log");
+    return waits.Wait() == 0 &&
+           Says(ReadFile(site.Path("waits.log")), "now        waiting: 0 devices");
+  })) << ReadFile(site.Path("waits.log"));
   std::vector<Process> clients = site.Clients(server.port);
   ASSERT_TRUE(server.WaitForReleases(1)) << ReadFile(server.log);
   server.process.Signal(SIGKILL);

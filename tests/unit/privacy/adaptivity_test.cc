@@ -49,7 +49,7 @@ TEST(AdaptivityTest, APartOfAPlanRestsOnAStopThatWasFixed) {
 
 TEST(AdaptivityTest, SeveralJobsComposeUnderAFilterAlone) {
   for (const char* accountant : {"best", "pld", "rdp"}) {
-    Plan plan = Private(NoisyPlan(), 20);
+    Plan plan = Private(NoisyPlan(), 1);
     plan.accountant = Accountant(accountant);
     const Statement both = Account(plan, 30, {{plan, 30, 30}});
     for (const Claim& claim : both.claims) {

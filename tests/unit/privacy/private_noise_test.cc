@@ -124,10 +124,10 @@ TEST(TrustMode, IsThatOfThePlansPrivateNoise) {
 }
 
 // What is stated of the released models does not count it, but for the refusals that it brings:
-// 2^-127 a round.
+// 2^-127 a round. So much private noise that the server learns less would cover them: claim_test.cc.
 TEST(TrustMode, ChangesOtherFiguresByTheRefusalsAlone) {
   const Statement trusted = Account(PrivatePlan(0.0), 30);
-  const Statement noisy = Account(PrivatePlan(3.0), 30);
+  const Statement noisy = Account(PrivatePlan(0.3), 30);
   EXPECT_GE(noisy.epsilon(), trusted.epsilon());
   EXPECT_NEAR(noisy.epsilon(), trusted.epsilon(), 1e-9);
   EXPECT_GE(NetworkEpsilon(noisy), NetworkEpsilon(trusted));
