@@ -124,7 +124,8 @@ TEST(TrustMode, IsThatOfThePlansPrivateNoise) {
 }
 
 // What is stated of the released models does not count it, but for the refusals that it brings:
-// 2^-127 a round. So much private noise that the server learns less would cover them: claim_test.cc.
+// 2^-127 a round. With more private noise the figure against the server would be below them, and
+// take their place (claim_test.cc).
 TEST(TrustMode, ChangesOtherFiguresByTheRefusalsAlone) {
   const Statement trusted = Account(PrivatePlan(0.0), 30);
   const Statement noisy = Account(PrivatePlan(0.3), 30);
