@@ -3,7 +3,7 @@
 "use strict";
 
 const kStates = {running: "running", waiting: "waiting", paused: "paused", finished: "finished",
-                 "gave-up": "GAVE UP", stopped: "stopped"};
+                 "gave-up": "GAVE UP", interrupted: "interrupted"};
 // How a job ended (`ended` of its JSON), and which ends want somebody to act.
 const kEnds = {"all-rounds": "over: all rounds released", "no-turns": "over: no turns left", budget: "over: budget spent",
                operator: "over: stopped by the operator", replaced: "over: replaced by another job",

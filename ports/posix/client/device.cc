@@ -235,7 +235,7 @@ std::optional<Ending> Device::OnOtherModel(const std::string& name) {
   try {
     return LookAtModel(name);
   } catch (const std::bad_alloc&) {
-    differs_ = "its machine has too little memory for this model";
+    // Not told to the server: how much is left may depend on the samples that this device holds.
     return StayOut({fmt::format("this machine has too little memory for the job's model, and "
                                 "--model-memory, {} MB, allows it more than there is: lower it, or "
                                 "free some memory",

@@ -341,18 +341,19 @@ void RunRotate(const KeysOptions& o) {
                    "--header FILE.h; the "
                    "old one opens nothing any more");
   const std::unique_ptr<Store> store = OpenStore(o.store);
-  const Device former = store->FindDevice(o.id);  // before a file is written
+  std::vector<Device> replaced = {store->FindDevice(o.id)};  // before a file is written
   if (!MayChange(o, *store)) return;
   const Device device = {o.id, posix::RunKey(std::nullopt)};
-  const bool is_its = !o.to.kit.empty() && HoldsKey(o.to.kit, former);
+  for (Device& former : ReplacedKeysOf(o.id, *store)) replaced.push_back(std::move(former));
+  const bool is_its = !o.to.kit.empty() && HoldsKey(o.to.kit, replaced);
   const posix::KitSettings settings = KitOf(o.id, o.settings, *store, is_its ? o.to.kit : "");
   // A key that is in the store and nowhere else would shut the device out.
-  KeyOutputs outputs(o.to, device, settings, *store, former);
+  KeyOutputs outputs(o.to, device, settings, *store, std::move(replaced));
   store->RotateDevice(o.id, device.secret);
   fmt::print("{}: device {} has a new key; the old one opens nothing any more\n", o.store, o.id);
   try {
-    if (HasKitSettings(o)) store->SetKit(o.id, posix::KitSettingsText(settings));
     outputs.Publish();
+    if (HasKitSettings(o)) store->SetKit(o.id, posix::KitSettingsText(settings));
   } catch (const std::exception& error) {
     throw std::runtime_error(
         fmt::format("{}; the new key is in the store: `sotto keys export {} {}` writes it, with "
@@ -365,7 +366,7 @@ void RunExport(const KeysOptions& o) {
   RequireKeyOutput(o, "keys export: say where to, with --kit FILE, --header FILE.h or --key FILE");
   const std::unique_ptr<Store> store = OpenStore(o.store);
   const posix::KitSettings settings = KitOf(o.id, o.settings, *store);
-  KeyOutputs outputs(o.to, store->FindDevice(o.id), settings, *store);
+  KeyOutputs outputs(o.to, store->FindDevice(o.id), settings, *store, ReplacedKeysOf(o.id, *store));
   if (HasKitSettings(o)) store->SetKit(o.id, posix::KitSettingsText(settings));
   outputs.Publish();
 }

@@ -323,8 +323,7 @@ posix::Command SimulateCommand() {
       .Footer(JobFooter("all rounds are released or the budget is spent",
                         {{kExitGaveUp,
                           "the job gave up: too few devices checked in, or training "
-                          "diverged"},
-                         {kExitOlderCopy, "(serve) the store is an older copy"}}))
+                          "diverged"}}))
       .Renames(OptionsOfNodes())
       .Runs(RunSimulate);
 }

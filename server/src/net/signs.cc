@@ -199,14 +199,13 @@ void Server::Loop::OnDismissedRead(Client& client, ssize_t got) {
   }
 }
 
-// A device that keeps its connection, or has lost it without a word, cannot be asked until it comes
-// again. One that lets its connection go while it trains, or polls, says nothing by that.
+// A device that waited on its connection cannot be asked until it comes again. One that polls says
+// nothing by letting its connection go, and one that trains may: some boards answer no probe then,
+// and how long a device trains must not decide whether it is asked.
 void Server::Loop::OnEndOfSession(const Client& client) {
   const Session& session = *client.session;
   if (events_.on_device) events_.on_device(session.device, false, now() - session.heard_ms);
-  if (job_ != nullptr && session.holds && (session.idle || session.lost != 0)) {
-    job_->OnGone(session.device);
-  }
+  if (job_ != nullptr && session.idle) job_->OnGone(session.device);
 }
 
 // A connection that has proved a former key: nothing that it says is read.

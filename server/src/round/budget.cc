@@ -108,8 +108,7 @@ std::string Budget::Refusal(uint32_t rounds) {
   return fmt::format(
       "the privacy budget cannot pay for another round: epsilon {} at delta {} is spent by {} of "
       "{} rounds{}, the next one would make it {}{}, and the budget is {}; to go on, {}, or begin "
-      "a "
-      "job with a larger budget, or with more noise, or with new devices",
+      "a job with a larger budget, or with more noise, or with new devices",
       privacy::EpsilonText(spent.epsilon_of_releases()), privacy::DeltaText(spent.Headline().delta),
       rounds, config_.plan.rounds, earlier, privacy::EpsilonText(next),
       is_changed ? " (by the filter: the fleet or the plan has changed, or there was a job before)"

@@ -247,6 +247,31 @@ std::optional<JobChoice> ChooseNamed(const ServeRequest& o, uint32_t devices,
   return choice;
 }
 
+// Whether all of these lines are in the settings.
+bool HasLines(const std::string& settings, const std::string& lines) {
+  for (size_t begin = 0; begin < lines.size();) {
+    const size_t end = lines.find('\n', begin) + 1;
+    if (("\n" + settings).find("\n" + lines.substr(begin, end - begin)) == std::string::npos) {
+      return false;
+    }
+    begin = end;
+  }
+  return true;
+}
+
+// The last job that has had this budget and these rounds: a service's options are read at each of
+// its starts, and extend one job once.
+const JobEntry* ExtendedBefore(const ServeRequest& o, const History& history) {
+  if (o.new_job || !OnlyExtends(o)) return nullptr;
+  const std::string lines = JobSettings(o);
+  const JobEntry* found = nullptr;
+  for (const JobEntry& job : history.jobs) {
+    const std::optional<std::string> settings = SettingsOf(history, job.number);
+    if (settings && HasLines(*settings, lines)) found = &job;
+  }
+  return found;
+}
+
 // The last job with more budget, so that nobody names all of its options again; absent: these
 // options do not mean that, or it cannot go on.
 std::optional<JobChoice> ExtendLast(const ServeRequest& o, const History& history) {
@@ -257,18 +282,25 @@ std::optional<JobChoice> ExtendLast(const ServeRequest& o, const History& histor
   const std::optional<std::string> settings = SettingsOf(history, last->number);
   if (!settings) return std::nullopt;
   const std::string merged = Merged(*settings, JobSettings(o));
-  JobChoice choice{WithSettings(o, merged, kInStore)};
-  if (merged != *settings) choice.ask = JobAsk{JobAct::kStart, 0, merged, false};
-  return choice;
+  return JobChoice{WithSettings(o, merged, kInStore), false, 0,
+                   JobAsk{JobAct::kStart, 0, merged, false}};
 }
 
 }  // namespace
 
 std::optional<JobChoice> ChooseFirstJob(const ServeRequest& o, uint32_t devices,
                                         const History& history, Store& store) {
-  if (std::optional<JobChoice> extended = ExtendLast(o, history)) return extended;
-  if (NamesJob(o) || o.new_job) return ChooseNamed(o, devices, history, store);
   const JobEntry* last = LastJob(history);
+  const JobEntry* extended = ExtendedBefore(o, history);
+  if (extended == nullptr) {
+    if (std::optional<JobChoice> choice = ExtendLast(o, history)) return choice;
+    if (NamesJob(o) || o.new_job) return ChooseNamed(o, devices, history, store);
+  } else if (extended != last) {
+    fmt::print(stderr,
+               "note: --epsilon-budget {} was for job {}, and changes nothing of job {}; to extend "
+               "that, name another figure\n",
+               *o.epsilon_budget, extended->number, last->number);
+  }
   if (o.once && last == nullptr) return ChooseNamed(o, devices, history, store);
   if (!o.once) last = JobToGoOnWith(history);
   if (last == nullptr) return std::nullopt;

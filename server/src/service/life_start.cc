@@ -111,8 +111,7 @@ void RequireAskable(const std::string& store, const History& history, const priv
   throw std::invalid_argument(fmt::format(
       "{}: {} was recovered from an older copy, and asks only devices that have shown what it has "
       "lost; {} must not depend on that. Begin another job, sotto job start, with --sampling "
-      "passes and "
-      "--order connected",
+      "passes and --order connected",
       is_passes ? "--order fixed" : fmt::format("--sampling {}", privacy::Name(plan.sampling)),
       store, is_passes ? "a list that looks at nobody's presence" : "a secret draw"));
 }

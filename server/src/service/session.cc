@@ -364,7 +364,11 @@ void ServeSession::Run() {
     posix::TellStopping();
     Finish(is_over);
   } catch (const StaleLog& error) {
-    shared_.HaltJob({Halt::kWaiting, error.what()});  // `sotto status` then says what this copy is
+    try {
+      shared_.HaltJob(
+          {Halt::kWaiting, error.what()});  // `sotto status` then says what this copy is
+    } catch (const std::exception&) {
+    }
     throw;
   }
 }

@@ -18,8 +18,7 @@ Fields Noise() {
       Row("epsilon", Learns::kNoise, &JobRequest::epsilon,
           "budget of the whole training; the noise is calibrated to it, with passes for this job "
           "alone, otherwise after earlier jobs on the same devices; inf: fine uniform dither "
-          "instead "
-          "of noise, NO PRIVACY")
+          "instead of noise, NO PRIVACY")
           .Within({0, kInfinity, true}),
       Row("noise-multiplier", Learns::kNoise, &JobRequest::noise_multiplier,
           "deviation of the released sum's noise over its sensitivity (2C uniform, C Poisson), "

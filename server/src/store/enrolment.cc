@@ -128,18 +128,28 @@ posix::KitSettings WithModel(posix::KitSettings settings, const History& history
                   history.store));
 }
 
-bool HoldsKey(const std::string& path, const Device& device) {
+bool HoldsKey(const std::string& path, const std::vector<Device>& keys) {
   const auto has = [&](auto&& read) {
     try {
       const posix::DeviceKey key = read();
-      return key.device_id == device.id &&
-             std::equal(key.secret.bytes, key.secret.bytes + kKeySize, device.secret.bytes);
+      return std::any_of(keys.begin(), keys.end(), [&](const Device& device) {
+        return key.device_id == device.id &&
+               std::equal(key.secret.bytes, key.secret.bytes + kKeySize, device.secret.bytes);
+      });
     } catch (const std::exception&) {
       return false;  // another file, or none
     }
   };
   return has([&] { return posix::ReadKeyFile(path); }) ||
          has([&] { return posix::ReadKit(path).key; });
+}
+
+std::vector<Device> ReplacedKeysOf(const std::string& id, Store& store) {
+  std::vector<Device> keys;
+  for (const FormerKey& former : store.LoadFormerKeys()) {
+    if (former.id == id) keys.push_back({id, former.secret});
+  }
+  return keys;
 }
 
 posix::SecretText HeaderText(const Device& device, const posix::KitSettings& settings) {
@@ -187,8 +197,8 @@ void DeviceFiles::Publish() {
 }
 
 KeyOutputs::KeyOutputs(const KeyPaths& to, const Device& device, posix::KitSettings settings,
-                       Store& store, const std::optional<Device>& former)
-    : former_(former) {
+                       Store& store, std::vector<Device> replaced)
+    : replaced_(std::move(replaced)) {
   const posix::DeviceKey key = {device.id, device.secret};
   if (!to.kit.empty()) {
     settings = WithModel(std::move(settings), store.ReadHistory());
@@ -216,8 +226,7 @@ void KeyOutputs::Publish() {
 }
 
 void KeyOutputs::Add(const std::string& path, const posix::SecretText& content, std::string what) {
-  const auto taken =
-      former_ && HoldsKey(path, *former_) ? posix::Taken::kReplaced : posix::Taken::kRefused;
+  const auto taken = HoldsKey(path, replaced_) ? posix::Taken::kReplaced : posix::Taken::kRefused;
   outputs_.push_back(
       {std::make_unique<posix::PendingFile>(path, content.text, taken), std::move(what)});
 }

@@ -37,8 +37,11 @@ posix::KitSettings KitOf(const std::string& id, const posix::KitSettings& given,
 // std::invalid_argument, which says what to add, if there is none, or no server.
 posix::KitSettings WithModel(posix::KitSettings settings, const History& history);
 
-// Whether this is a key file, or a kit, with exactly this key: `keys rotate` may replace it.
-bool HoldsKey(const std::string& path, const Device& device);
+// Whether this is a key file, or a kit, with exactly one of these keys.
+bool HoldsKey(const std::string& path, const std::vector<Device>& keys);
+
+// The keys that this device had before the one that the store has now.
+std::vector<Device> ReplacedKeysOf(const std::string& id, Store& store);
 
 // The header of a firmware, valid in C and C++: name and secret; and of the settings, if they are
 // there, the server's host and port and the first model that is accepted.
@@ -72,9 +75,9 @@ struct KeyPaths {
 class KeyOutputs {
  public:
   //   settings  of its kit; if they name no model, they get the last job's
-  //   former    with the key that the new one replaces: files with it are replaced, no others
+  //   replaced  keys that open nothing any more: files with one of them are replaced, no others
   KeyOutputs(const KeyPaths& to, const Device& device, posix::KitSettings settings, Store& store,
-             const std::optional<Device>& former = std::nullopt);
+             std::vector<Device> replaced);
 
   void Publish();
 
@@ -86,7 +89,7 @@ class KeyOutputs {
 
   void Add(const std::string& path, const posix::SecretText& content, std::string what);
 
-  const std::optional<Device> former_;
+  const std::vector<Device> replaced_;
   std::vector<KeyOutput> outputs_;
 };
 

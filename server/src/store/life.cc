@@ -136,8 +136,7 @@ std::string WhyTooLarge(double epsilon, double delta) {
   return fmt::format(
       "a life epsilon of {} leaves no job room: the terms of the encoder and of updates of one "
       "length grow as e to it, and delta {} has none for them; it is never lowered, so name at "
-      "most "
-      "{:.1f}",
+      "most {:.1f}",
       epsilon, privacy::DeltaText(delta), LargestLifeEpsilonFor(least, epsilon, delta, kOurs));
 }
 
@@ -222,8 +221,7 @@ std::string HowToRaise(const std::string& store, const History& history,
   const double epsilon = LifeEpsilonFor(turns, delta, plan.certificate);
   if (std::isinf(epsilon)) {
     return "no epsilon covers that, since one of the jobs has no noise, or hardly any, or its "
-           "model "
-           "and its cohorts are too large";
+           "model and its cohorts are too large";
   }
   if (history.life && epsilon <= history.life->epsilon) {
     return DescribeTooLarge(history, turns, plan);

@@ -157,8 +157,7 @@ std::string DescribeRecovery(const History& history, const JobEntry& job) {
   const auto unshown = static_cast<int64_t>(UnshownDevices(history).size());
   const std::string text = fmt::format(
       "recovered {:%F %T}Z from an older copy: {} of {} have settled since, each charged for what "
-      "its "
-      "receipt has above the copy",
+      "its receipt has above the copy",
       fmt::gmtime(static_cast<std::time_t>(history.recovery->since)), before - unshown,
       Counted(before, "device"));
   return unshown == 0 ? text

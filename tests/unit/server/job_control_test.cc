@@ -36,12 +36,16 @@ class JobControlTest : public SqliteStoreTest {
   }
 
   // Begins the job and releases its first round.
-  void RunFirstRound(const ServeRequest& request) {
+  //   settings  recorded as its options; empty: none are
+  void RunFirstRound(const ServeRequest& request, const std::string& settings = "") {
     JobConfig config = ConfigOf(request);
     config.process.hears_all = true;
     config.quorum = 0;
     const DeviceRegistry devices = store_->LoadDevices();
     store_->AllowNewJob();
+    if (!settings.empty()) {
+      store_->AnswerWithNextJob(store_->Ask({JobAct::kStart, 0, settings, true}));
+    }
     Key key;
     key.bytes[0] = ++jobs_;
     Job job(config, devices, *store_, key);
@@ -142,6 +146,35 @@ TEST_F(JobControlTest, AResumedJobOfPassesKeepsTheBudgetWithWhichItBegan) {
   const JobConfig resumed =
       ServedConfig(Asked(), store_->LoadDevices().eligible(), history, LastJob(history));
   EXPECT_EQ(resumed.epsilon_budget, began);
+}
+
+// A service's options are read at each of its starts.
+TEST_F(JobControlTest, ABudgetInAUnitFileExtendsTheJobForWhichItWasWrittenAndNoLaterOne) {
+  RunFirstRound(Asked(), "sampling = \"passes\"\nepsilon-budget = \"12\"\n");
+  ServeRequest unit = Asked();
+  unit.given = {"epsilon-budget"};
+  unit.epsilon_budget = 12;
+  const auto chosen = [&] {
+    return ChooseFirstJob(unit, store_->LoadDevices().eligible(), store_->ReadHistory(), *store_);
+  };
+  std::optional<JobChoice> choice = chosen();
+  ASSERT_TRUE(choice && !choice->begins);
+  EXPECT_FALSE(choice->ask) << "it has this budget: nothing is to be recorded";
+  unit.epsilon_budget = 13;
+  choice = chosen();
+  ASSERT_TRUE(choice && choice->ask);
+  EXPECT_EQ(choice->ask->settings, "sampling = \"passes\"\nepsilon-budget = \"13\"\n");
+  RunFirstRound(Asked(), "sampling = \"passes\"\nepsilon-budget = \"20\"\n");
+  unit.epsilon_budget = 12;
+  choice = chosen();
+  ASSERT_TRUE(choice && !choice->begins);
+  EXPECT_FALSE(choice->ask) << "it was for the first job";
+  EXPECT_EQ(choice->request.epsilon_budget, 20);
+  store_->HaltJob({Halt::kBudget, "spent"});
+  unit.epsilon_budget = 20;
+  EXPECT_FALSE(chosen()) << "it stays over";
+  unit.epsilon_budget = 21;
+  EXPECT_TRUE(chosen());
 }
 
 TEST(JobSettings, ABudgetAloneExtendsTheJobAndKeepsItsOtherOptions) {

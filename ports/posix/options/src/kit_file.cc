@@ -248,14 +248,10 @@ SecretText KitText(const Kit& kit) {
   file.text.reserve(settings.size() + 1024);
   fmt::format_to(
       std::back_inserter(file.text),
-      "# SECRET: the kit of the device {0}. A person who has it can pose as the device, "
-      "and its\n"
-      "# updates have no epsilon against that person. Move it to this one device, mode 0600, and "
-      "keep no\n"
-      "# copy. There `sotto-client --kit FILE` needs nothing else; what its command line or "
-      "--config "
-      "says\n"
-      "# wins.\n"
+      "# SECRET: the kit of the device {0}. A person who has it can pose as the device, and its\n"
+      "# updates have no epsilon against that person. Move it to this one device, mode 0600, and\n"
+      "# keep no copy. There `sotto-client --kit FILE` needs nothing else; what its command line\n"
+      "# or --config says wins.\n"
       "version = {1}\n"
       "device = \"{0}\"\n"
       "key = \"{2}\"\n"
