@@ -56,8 +56,13 @@ Answer OfFleet(const privacy::Plan& plan) {
   answer.fleet = privacy::Account(plan, plan.rounds);
   privacy::AddPairs(plan, plan.rounds, plan.rounds, {}, &*answer.fleet);
   answer.accounted_noise_multiplier = plan.AccountedNoiseMultiplier();
-  answer.accounted = answer.fleet->terms.front().gaussian;
-  answer.accounted.epsilon = answer.fleet->epsilon();
+  // Of the headline's own figure, or of the stronger claim's that covers it.
+  const double epsilon = answer.fleet->epsilon();
+  const auto term =
+      std::find_if(answer.fleet->terms.begin(), answer.fleet->terms.end(),
+                   [&](const privacy::Guarantee& each) { return each.epsilon == epsilon; });
+  answer.accounted = term->gaussian;
+  answer.accounted.epsilon = epsilon;
   answer.accounted.epsilon_lower.reset();  // the lower bound holds for ideal rounds only
   answer.strength = answer.fleet->Headline();
   const bool is_passes = plan.sampling == privacy::Sampling::kPasses;

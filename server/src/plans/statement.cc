@@ -167,7 +167,9 @@ void AddPairs(const Plan& plan, int64_t rounds, int64_t updates,
     RestateUpdates(at_delta, updates, before, &other);
     for (Claim& claim : claims) {
       const Claim* same = other.Find(claim.adversary, claim.view);
-      if (!has_mu(claim) && same != nullptr) claim.pairs.push_back({delta, same->epsilon});
+      if (has_mu(claim) || same == nullptr) continue;
+      claim.pairs.push_back({delta, same->epsilon});
+      for (const Assumption assumption : same->assumptions) Assume(assumption, &claim);
     }
   }
 }

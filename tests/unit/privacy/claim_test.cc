@@ -147,6 +147,24 @@ TEST(ClaimTest, AnAttemptThatReleasesNothingLiftsAFigureThatRestsOnTheServersUpT
   EXPECT_EQ(statement.epsilon_of_releases(), own);
 }
 
+// Sampling amplifies less at a small delta, so the server's figure covers that pair alone.
+TEST(ClaimTest, AClaimHasTheAssumptionsOfEachOfItsPairs) {
+  Plan plan = PrivateNoisePlan(Sampling::kUniform);
+  plan.delta = 1e-2;
+  plan.noise_sigma = SigmaForNoiseMultiplier(plan, 0.6);
+  plan.private_noise_multiplier = 2.5;
+  Statement statement = Account(plan, plan.rounds);
+  EXPECT_EQ(statement.epsilon(), statement.epsilon_of_releases());
+  const auto rests_on_server = [&] {
+    const std::vector<Assumption> all = statement.Headline().assumptions;
+    return std::count(all.begin(), all.end(), Assumption::kPrivateNoiseIsSecret) == 1;
+  };
+  EXPECT_FALSE(rests_on_server());
+  AddPairs(plan, plan.rounds, plan.rounds, {}, &statement);
+  ASSERT_EQ(statement.Headline().pairs.size(), 2U);
+  EXPECT_TRUE(rests_on_server());
+}
+
 // Add/remove is another adjacency than the server's replace-one.
 TEST(ClaimTest, FiguresOfOtherAdjacenciesCoverNothing) {
   const Plan plan = PrivateNoisePlan(Sampling::kPoisson);
