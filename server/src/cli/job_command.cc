@@ -63,13 +63,12 @@ void RunStart(const StartOptions& o) {
   const History history = store->ReadHistory();
   const JobEntry* last = LastJob(history);
   const bool is_free = last == nullptr || EndOf(history, *last);
-  if (is_free || (proposal.ask.job == last->number && last->released == 0)) {
+  if (is_free || proposal.ask.job != 0) {
     SayAnswer(*store, request);
     return;
   }
-  fmt::print("{}: request {} waits until job {} is over{}; `sotto job list` shows it\n", o.store,
-             request, last->number,
-             proposal.ask.job == 0 ? "" : ", which has released a round meanwhile");
+  fmt::print("{}: request {} waits until job {} is over; `sotto job list` shows it\n", o.store,
+             request, last->number);
 }
 
 void RunStop(const JobOptions& o) {

@@ -43,12 +43,12 @@ void AddTurn(const History& history, bool has_server, bool after, JobProposal* p
         fmt::format("queue this job behind job {}?", last->number));
   }
   proposal->ask.job = last->number;
-  is(fmt::format("it REPLACES job {}, which runs and has released no round{}. If that releases its "
-                 "first round before the server takes this request, it begins when job {} is over "
-                 "instead. To queue it behind job {} in any case: --after{}",
-                 last->number,
-                 last->attempts > 0 ? "; turns that its attempts took stay charged" : "",
-                 last->number, last->number, by),
+  is(fmt::format(
+         "it REPLACES job {}, which runs and has released no round{}. If that releases its "
+         "first round before the server takes this request, this one is refused and nothing "
+         "changes. To queue it behind job {}: --after{}",
+         last->number, last->attempts > 0 ? "; turns that its attempts took stay charged" : "",
+         last->number, by),
      fmt::format("end job {} and begin this one in its place?", last->number));
 }
 

@@ -16,6 +16,13 @@ const JobRequestEntry* FindWaiting(const History& history, JobAct act, Test test
   return nullptr;
 }
 
+// Of a start: whether the job that it replaces has released a round. It then begins nothing.
+bool HasReleased(const History& history, int64_t job) {
+  return std::any_of(history.jobs.begin(), history.jobs.end(), [job](const JobEntry& each) {
+    return each.number == job && each.released > 0;
+  });
+}
+
 bool IsBegun(const JobRequestEntry& request) {
   return request.answer && request.answer->outcome == JobOutcome::kBegun;
 }
@@ -70,7 +77,9 @@ const JobEntry* JobToGoOnWith(const History& history) {
 }
 
 const JobRequestEntry* NextStart(const History& history) {
-  return FindWaiting(history, JobAct::kStart, [](const JobRequestEntry&) { return true; });
+  return FindWaiting(history, JobAct::kStart, [&](const JobRequestEntry& each) {
+    return !HasReleased(history, each.ask.job);
+  });
 }
 
 const JobRequestEntry* NextResume(const History& history) {
@@ -98,7 +107,16 @@ std::optional<HaltRecord> WhyEnd(const History& history) {
 std::optional<MootRequest> FindMoot(const History& history) {
   const JobEntry* last = LastJob(history);
   for (const JobRequestEntry& request : history.requests) {
-    if (request.answer || request.ask.act == JobAct::kStart) continue;
+    if (request.answer) continue;
+    if (request.ask.act == JobAct::kStart) {
+      // Its price, to which somebody agreed, does not count that job.
+      if (!HasReleased(history, request.ask.job)) continue;
+      return MootRequest{request.number,
+                         fmt::format("job {} has released a round before it could be replaced, and "
+                                     "nothing has changed; begin this one behind it, at a price "
+                                     "that counts both: `sotto job start --after`",
+                                     request.ask.job)};
+    }
     const bool is_last = last != nullptr && last->number == request.ask.job;
     const std::optional<HaltEntry> end = is_last ? EndOf(history, *last) : std::nullopt;
     if (is_last && request.ask.act == JobAct::kStop && !end) continue;

@@ -27,7 +27,7 @@ bool MayReopen(Halt end);
 // is not over; or if it may reopen and nothing is queued behind it. Null: none.
 const JobEntry* JobToGoOnWith(const History& history);
 
-// The next job of the queue; null: it is empty.
+// The next job of the queue, without those that are moot; null: it is empty.
 const JobRequestEntry* NextStart(const History& history);
 
 // The last job, if it is over and somebody asked to go on with it; null: nobody did.
@@ -41,8 +41,8 @@ std::string WhyNotReopened(const History& history, const JobEntry& last);
 // released no round. Absent: it need not.
 std::optional<HaltRecord> WhyEnd(const History& history);
 
-// A request that can have no effect any more, and why: it stops a job that is over, or resumes one
-// that cannot go on.
+// A request that can have no effect any more, and why: it stops a job that is over, resumes one
+// that cannot go on, or replaces one that has released a round.
 struct MootRequest {
   int64_t number = 0;
   std::string reason;

@@ -214,6 +214,15 @@ bool ServeSession::Refuse(int64_t request, const std::string& reason) {
   return is_first;
 }
 
+// The first request that is moot, if there is one: returns true.
+bool ServeSession::RefuseMoot(const History& history) {
+  const std::optional<MootRequest> moot = FindMoot(history);
+  if (moot && Refuse(moot->number, moot->reason)) {
+    SayLater(fmt::format("request {}: {}", moot->number, moot->reason));
+  }
+  return moot.has_value();
+}
+
 // The history, unless it is the one of the look before.
 std::optional<History> ServeSession::LookAgain(std::optional<int64_t>* seen) {
   int64_t record = 0;
@@ -230,22 +239,19 @@ Job* ServeSession::Next() {
   if (!history) return nullptr;
   const JobRequestEntry* request = NextResume(*history);
   if (request == nullptr) request = NextStart(*history);
-  const std::optional<MootRequest> moot = FindMoot(*history);
-  if (request != nullptr || moot) seen_idle_.reset();  // there is more to do
-  if (moot) {
-    if (Refuse(moot->number, moot->reason)) {
-      SayLater(fmt::format("request {}: {}", moot->number, moot->reason));
-    }
-    return nullptr;
-  }
-  if (request == nullptr) return nullptr;
+  const bool had_moot = RefuseMoot(*history);
+  if (request != nullptr || had_moot) seen_idle_.reset();  // there is more to do
+  if (request == nullptr || had_moot) return nullptr;
   const bool waits_for_devices =
       request->ask.act == JobAct::kStart && fleet_.devices()->eligible() == 0;
   return waits_for_devices ? nullptr : Begin(*history, *request);
 }
 
 std::optional<HaltRecord> ServeSession::MustEnd() {
-  if (const std::optional<History> history = LookAgain(&seen_)) why_end_ = WhyEnd(*history);
+  if (const std::optional<History> history = LookAgain(&seen_)) {
+    RefuseMoot(*history);  // a record, after which there is another look
+    why_end_ = WhyEnd(*history);
+  }
   return why_end_;
 }
 

@@ -67,6 +67,7 @@ class ServeSession : private JobSource {
   JobChoice ChoiceOf(const History& history, const JobRequestEntry& request) const;
   Job* Begin(const History& history, const JobRequestEntry& request);
   bool Refuse(int64_t request, const std::string& reason);
+  bool RefuseMoot(const History& history);
   std::optional<History> LookAgain(std::optional<int64_t>* seen);
   nlohmann::ordered_json Overview();
   void ShowIdle();

@@ -68,6 +68,27 @@ TEST_F(JobQueueTest, AJobIsReplacedOnlyBeforeItsFirstReleaseAndByAJobThatSaysSo)
   EXPECT_FALSE(WhyEnd(Now())) << "it has released a round";
 }
 
+// Somebody agreed to a price that does not count the job.
+TEST_F(JobQueueTest, ARequestToReplaceAJobThatHasReleasedIsRefused) {
+  Begin(Queue("a"), RecordOf(SmallConfig()));
+  const int64_t request = Queue("b", 1);
+  EXPECT_FALSE(FindMoot(Now())) << "it ends job 1";
+  ReleaseOne();
+  const auto refuse = [&] {
+    const std::optional<MootRequest> moot = FindMoot(Now());
+    ASSERT_TRUE(moot);
+    EXPECT_EQ(moot->number, request);
+    EXPECT_EQ(NextStart(Now()), nullptr) << "it begins no job";
+    EXPECT_TRUE(Says(moot->reason, "job 1 has released a round")) << moot->reason;
+    EXPECT_TRUE(Says(moot->reason, "--after")) << moot->reason;
+  };
+  refuse();
+  store_->HaltJob({Halt::kBudget, "spent"});
+  refuse();
+  store_->AnswerRequest(request, {JobOutcome::kRefused, 0, FindMoot(Now())->reason});
+  EXPECT_FALSE(FindMoot(Now()));
+}
+
 TEST_F(JobQueueTest, AStoppedJobStaysOverAndTheRequestHasItsAnswer) {
   Begin(Queue("a"), RecordOf(SmallConfig()));
   ReleaseOne();

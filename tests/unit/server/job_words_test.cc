@@ -72,6 +72,7 @@ TEST_F(JobWordsTest, AProposalSaysBothThingsThatCanHappenToAJobWithoutARelease) 
   EXPECT_EQ(replaces.ask.job, 1);
   EXPECT_TRUE(Says(replaces.lines.back(), "REPLACES job 1")) << replaces.lines.back();
   EXPECT_TRUE(Says(replaces.lines.back(), "If that releases its first round before"));
+  EXPECT_TRUE(Says(replaces.lines.back(), "this one is refused and nothing changes"));
   EXPECT_TRUE(Says(replaces.lines.back(), "--after")) << replaces.lines.back();
   EXPECT_EQ(replaces.question, "end job 1 and begin this one in its place?");
   const JobProposal waits = ProposeJob(Proposed(), true, *store_);
