@@ -8,6 +8,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -115,17 +116,26 @@ int64_t TurnsLeft(const TurnBook& book, int64_t device, const privacy::Turns& ne
   return few;
 }
 
-// Each device of this job of passes as if it had had all its turns in it.
+// Each device of this job of passes as if it had had all its turns in it, and all its rounds as if
+// they were sealed. The turns that a device has left are in the costliest of the rounds that are.
 void TakeAllTurns(const privacy::Plan& plan, int64_t rounds, JobEntry* job) {
-  std::map<int64_t, int64_t> used;
+  std::map<int64_t, int64_t> left;
+  for (const int64_t device : job->devices) left[device] = plan.participations;
   for (const SealRecord& seal : job->seals) {
-    for (const int64_t device : seal.devices) ++used[device];
+    for (const int64_t device : seal.devices) --left[device];
   }
-  for (int64_t turn = 0; turn < plan.participations; ++turn) {
-    SealRecord seal;
-    seal.round = static_cast<uint32_t>(std::max<int64_t>(rounds - 1 - turn, 0));
+  std::vector<std::pair<double, int64_t>> costs;  // noise to bound, and the round
+  for (int64_t round = job->released; round < rounds; ++round) {
+    costs.emplace_back(plan.schedule.TermsOf(round).noise_per_clip(), round);
+  }
+  std::sort(costs.begin(), costs.end());
+  const auto rest = static_cast<int64_t>(costs.size());
+  for (int64_t turn = 0; turn < std::max(plan.participations, rest); ++turn) {
+    SealRecord seal;  // of an attempt more, where failed ones can leave more turns than rounds
+    seal.round = static_cast<uint32_t>(costs[static_cast<size_t>(turn % rest)].second);
     for (const int64_t device : job->devices) {
-      if (used[device] <= turn) seal.devices.push_back(device);
+      if (turn >= plan.participations) break;
+      if (turn < left[device]) seal.devices.push_back(device);
     }
     job->seals.push_back(seal);
   }

@@ -264,5 +264,65 @@ TEST_F(StoreTurnsTest, AnAttemptOfAUniformJobThatReleasedNothingIsNoTurn) {
   EXPECT_TRUE(TurnsIn(again.store()).empty());
 }
 
+// A job of six rounds of which one is released, in which devices 1 to 4 had a turn.
+class QueuedBehindTest : public StoreTurnsTest {
+ protected:
+  History BehindTheJob(const privacy::RoundSchedule& schedule, bool after, int released = 1) {
+    JobConfig config = SmallPassesConfig(2, 6);
+    config.plan.schedule = schedule;
+    plan_ = config.plan;
+    SqliteStore store(path_);
+    store.BeginJob(RecordOf(config));
+    if (released > 0) {
+      store.CommitAttempt({0, 0, {0, 1, 2, 3}, kSmallDevices});
+      store.SealAttempt({0, 0, {1, 2, 3, 4}});
+      Release(store, 0, 0);
+    }
+    return AfterTheJobThatRuns(store.ReadHistory(), after);
+  }
+
+  double MuSquared(int64_t a, int64_t b) const {
+    return privacy::TurnIn(plan_, a).mu_squared + privacy::TurnIn(plan_, b).mu_squared;
+  }
+
+  // What a job that is queued now is told of the earlier ones.
+  void ExpectCostsOf(const History& history, int64_t a, int64_t b) const {
+    const std::vector<privacy::SpentRounds> spent = SpentBefore(history, nullptr);
+    const double mu = *privacy::Account(plan_, 0, spent).Headline().mu;
+    EXPECT_NEAR(mu * mu, MuSquared(a, b), 1e-6 * mu * mu);
+    EXPECT_GE(mu * mu, MuSquared(a, b) * (1 - 1e-12));
+    EXPECT_EQ(spent[0].rounds, 6);
+  }
+
+  privacy::Plan plan_;
+};
+
+TEST_F(QueuedBehindTest, RoundsThatAreStillToComeCostWhatTheirNoiseSays) {
+  privacy::RoundSchedule schedule;
+  schedule.noise_decay = 0.9;
+  const History history = BehindTheJob(schedule, false);
+  ExpectCostsOf(history, 4, 5);
+  const TurnsByDevice turns = TurnsBefore(history, nullptr);
+  EXPECT_EQ(turns.at(1).mu_squared, MuSquared(0, 5));
+  EXPECT_EQ(turns.at(5).mu_squared, MuSquared(5, 4));
+  EXPECT_EQ(turns.at(5).count, 2);
+}
+
+TEST_F(QueuedBehindTest, ARoundNeedNotBeReleasedForThat) {
+  privacy::RoundSchedule schedule;
+  schedule.noise_decay = 0.9;
+  ExpectCostsOf(BehindTheJob(schedule, true, 0), 4, 5);
+}
+
+TEST_F(QueuedBehindTest, WhereBoundsFallTheNextRoundsAreTheCostliestOfALife) {
+  privacy::RoundSchedule schedule;
+  schedule.bound = {0.7, 0.3, 5, {0.2, 1.0, privacy::LearningRateSchedule::kInverseRound}};
+  const History history = BehindTheJob(schedule, false);
+  ExpectCostsOf(history, 0, 1);
+  const TurnsByDevice turns = TurnsBefore(history, nullptr);
+  EXPECT_EQ(turns.at(1).mu_squared, MuSquared(0, 1));
+  EXPECT_EQ(turns.at(5).mu_squared, MuSquared(1, 2));
+}
+
 }  // namespace
 }  // namespace sotto::server
