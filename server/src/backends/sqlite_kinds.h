@@ -101,7 +101,7 @@ inline constexpr RecordKind kRecordKinds[] = {
     {"recovery",
      1,
      {{"recoveries",
-       "SELECT number, last_device, job, life, since FROM recoveries WHERE number = ?"}},
+       "SELECT number, last_device, job, first_job, life, since FROM recoveries WHERE number = ?"}},
      [](const int64_t* keys) { return fmt::format("recovery number {}", keys[0]); }},
     {"settling",
      2,

@@ -12,6 +12,7 @@
 #include "sotto/bytes.h"
 #include "sotto/posix/files.h"
 #include "store/history.h"
+#include "store/recovery.h"
 
 namespace sotto::server {
 namespace {
@@ -196,22 +197,27 @@ History SqliteStore::ReadWithin() {
 // The last one.
 std::optional<Recovery> SqliteStore::ReadRecovery() {
   Statement row(database_,
-                "SELECT r.number, last_device, job, r.since, l.number, epsilon, delta, l.since "
+                "SELECT r.number, last_device, job, r.since, l.number, epsilon, delta, l.since, "
+                "first_job "
                 "FROM recoveries AS r LEFT JOIN life_epsilons AS l ON life = l.number "
                 "ORDER BY r.number DESC LIMIT 1");
   if (!row.Step()) return std::nullopt;
-  Recovery recovery{row.Integer(0), row.Integer(1), row.Integer(2), std::nullopt, row.Integer(3)};
+  Recovery recovery{row.Integer(0), row.Integer(1), row.Integer(2),
+                    row.Integer(8), std::nullopt,   row.Integer(3)};
   if (!row.IsNull(4)) recovery.life = LifeEpsilon{row.Real(5), row.Real(6), row.Integer(7)};
   return recovery;
 }
 
 void SqliteStore::Recover() {
   Commit commit(*this);
-  const int64_t number = database_.Integer("SELECT count(*) + 1 FROM recoveries");
+  const History history = ReadWithin();
+  const int64_t number = history.recovery ? history.recovery->number + 1 : 1;
+  const int64_t job = history.jobs.empty() ? 0 : history.jobs.back().number;
   Insert(database_, "recoveries",
          {{"number", number},
           {"last_device", database_.Integer("SELECT coalesce(max(position), 0) FROM devices")},
-          {"job", database_.Integer("SELECT coalesce(max(number), 0) FROM jobs")},
+          {"job", job},
+          {"first_job", UnshownDevices(history).empty() ? job : history.recovery->first_job},
           {"life", database_.Integer("SELECT coalesce(max(number), 0) FROM life_epsilons")},
           {"since", SecondsSince1970()}});
   Chain(database_).Append({"recovery", {number}});

@@ -260,6 +260,7 @@ CREATE TABLE recoveries (  -- of an older copy as all there is
   number INTEGER PRIMARY KEY,    -- from 1; the last one holds
   last_device INTEGER NOT NULL,  -- position; later devices have lost nothing
   job INTEGER NOT NULL,          -- the last one of the copy; 0: none had begun
+  first_job INTEGER NOT NULL,    -- the same of an earlier recovery that still lacked receipts
   life INTEGER NOT NULL,         -- number of the life epsilon that the copy has; 0: none
   since INTEGER NOT NULL
 ) STRICT;

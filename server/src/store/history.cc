@@ -219,7 +219,8 @@ std::optional<HaltEntry> EndOf(const History& history, const JobEntry& job) {
   const std::optional<HaltEntry> halt = HaltOf(history, job);
   if (halt && IsEnd(halt->kind)) return halt;
   const bool has_all = job.released >= PlanNow(history.store, job).rounds;
-  if (!has_all && history.recovery && !MayRunOnRecovered(PlanOf(history, job))) {
+  const bool is_last = job.number == LastJob(history)->number;
+  if (!has_all && is_last && history.recovery && !MayRunOnRecovered(PlanOf(history, job))) {
     HaltEntry end;  // whether or not a server has written one
     end.kind = Halt::kOperator;
     end.reason =
@@ -227,7 +228,7 @@ std::optional<HaltEntry> EndOf(const History& history, const JobEntry& job) {
         "not depend on who has shown a receipt; begin another one with `sotto job start`";
     return end;
   }
-  if (!has_all && job.number == LastJob(history)->number) return std::nullopt;
+  if (!has_all && is_last) return std::nullopt;
   HaltEntry end;  // of a process that was killed before it wrote one
   end.kind = has_all ? Halt::kAllRounds : Halt::kReplaced;
   end.reason = KindOf(end.kind).words;

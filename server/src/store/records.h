@@ -111,6 +111,7 @@ struct Recovery {
   int64_t number = 0;               // from 1
   int64_t last_device = 0;          // later ones came after it
   int64_t job = 0;                  // the last one of the copy; 0: none had begun
+  int64_t first_job = 0;            // the same of an earlier recovery that lacked receipts, or job
   std::optional<LifeEpsilon> life;  // the one that the copy has
   int64_t since = 0;                // seconds since 1970
 };

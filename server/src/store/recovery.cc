@@ -48,8 +48,14 @@ bool HasOneOf(const std::vector<int64_t>& numbers, const std::vector<int64_t>& a
 }
 
 // The job with which the copy ended, or the first one after it.
-bool IsWhereItWasLost(const History& history, const JobEntry& job) {
+bool EndsTheCopy(const History& history, const JobEntry& job) {
   return history.recovery && job.number == std::max<int64_t>(history.recovery->job, 1);
+}
+
+// The same, also of an earlier copy whose devices had not all shown what was lost.
+bool IsWhereItWasLost(const History& history, const JobEntry& job) {
+  return EndsTheCopy(history, job) ||
+         (history.recovery && job.number == std::max<int64_t>(history.recovery->first_job, 1));
 }
 
 }  // namespace
@@ -150,7 +156,7 @@ std::string DescribeCap(const History& history) {
 }
 
 std::string DescribeRecovery(const History& history, const JobEntry& job) {
-  if (!IsWhereItWasLost(history, job)) return "";
+  if (!EndsTheCopy(history, job)) return "";
   const auto before = std::count_if(
       history.devices.begin(), history.devices.end(),
       [&](const DeviceRecord& device) { return device.number <= history.recovery->last_device; });

@@ -2,7 +2,8 @@
 // spent. Part of sotto::server/store.
 //
 // A recovery is a record. It names the job that the copy ends with, and the life epsilon that the
-// copy has. Each device settles afterwards (device_receipts.h):
+// copy has; after an earlier recovery that some device had not settled, also the job of that one.
+// Each device settles afterwards (device_receipts.h):
 //   - by a receipt, and is charged for what the receipt has above the copy;
 //   - a device that was registered later has lost nothing.
 // Until then it is unshown, and no job asks it. Every total counts it at its cap, CapOf(), and a

@@ -303,6 +303,17 @@ TEST_F(RecoveredCopyTest, AJobThatMayNotGoOnIsOverAndTheServerServesTheNextOne) 
   EXPECT_TRUE(Says(WhyUnbounded(history), "sotto keys revoke"));
 }
 
+TEST_F(RecoveredCopyTest, AJobThatWasReplacedBeforeTheCopyWasNotEndedByTheRecovery) {
+  SqliteStore store(path_);
+  store.BeginJob(RecordOf(SmallConfig()));
+  store.AllowNewJob();
+  store.BeginJob(OtherRecordOf(SmallConfig()));
+  store.Recover();
+  const History history = store.ReadHistory();
+  EXPECT_EQ(EndOf(history, history.jobs[0])->kind, Halt::kReplaced);
+  EXPECT_EQ(EndOf(history, history.jobs[1])->kind, Halt::kOperator);
+}
+
 // The first job was stopped before its devices could show what the lost part asked of them.
 TEST_F(RecoveredCopyTest, TurnsThatAreSettledLateAreTurnsOfTheJobThatTheyBelongTo) {
   const JobConfig config = SmallPassesConfig(2, 6);
@@ -421,6 +432,60 @@ TEST_F(RecoveredCopyTest, WithoutALifeEpsilonADeviceWithoutAReceiptIsSpentForGoo
   }
   store.RevokeDevice("small-0");
   EXPECT_EQ(WhyNotLifeEpsilon(store.ReadHistory(), 20, 1e-3, false), "");
+}
+
+// A lost job may have asked device 1 between the first copy's job and the next one.
+TEST_F(RecoveredCopyTest, ASecondRecoveryForgetsNothingThatTheFirstOneHasNotBeenShown) {
+  const JobConfig config = SmallPassesConfig(1, 3);
+  const privacy::Turns turn = privacy::TurnIn(config.plan, 0);
+  SqliteStore(path_).RaiseLifeEpsilon(
+      LifeEpsilonFor(turn + turn + turn, 1e-3, config.plan.certificate), 1e-3);
+  Rounds(config, 3);
+  Recover();
+  fleet_.receipts().erase(1);
+  {
+    ServerStart next(path_, config, true);
+    next.Open();
+    fleet_.Hello(next);
+    ASSERT_TRUE(next.Open());
+    ASSERT_TRUE(next.job().CloseRound().released);
+  }
+  SqliteStore store(path_);
+  const auto before_job_2 = [&] {
+    const History history = store.ReadHistory();
+    const std::vector<privacy::SpentRounds> spent = SpentByJobsBefore(history, history.jobs[1]);
+    return std::count_if(spent.begin(), spent.end(), [](const privacy::SpentRounds& each) {
+      return each.turns == privacy::kUnknownTurns;
+    });
+  };
+  ASSERT_EQ(UnshownDevices(store.ReadHistory()), std::vector<int64_t>{1});
+  ASSERT_EQ(before_job_2(), 1);
+  store.Recover();
+  EXPECT_EQ(before_job_2(), 1) << "device 1 has shown nothing yet";
+  store.Recover();
+  EXPECT_EQ(before_job_2(), 1) << "whatever the number of recoveries";
+  const History history = store.ReadHistory();
+  EXPECT_EQ(DescribeRecovery(history, history.jobs[0]), "");
+  EXPECT_NE(DescribeRecovery(history, history.jobs[1]), "") << "the last copy ends with it";
+}
+
+TEST_F(RecoveredCopyTest, ASecondRecoveryBeginsAnewOnceAllHaveShownTheirs) {
+  const JobConfig config = SmallPassesConfig(3, 9);
+  Rounds(config, 3);
+  Recover();
+  {
+    ServerStart server(path_, config);
+    fleet_.Hello(server);
+    ASSERT_TRUE(server.Open());
+  }
+  SqliteStore store(path_);
+  store.AllowNewJob();
+  store.BeginJob(OtherRecordOf(config));
+  ASSERT_TRUE(UnshownDevices(store.ReadHistory()).empty());
+  store.Recover();
+  const Recovery recovery = *store.ReadHistory().recovery;
+  EXPECT_EQ(recovery.job, 2);
+  EXPECT_EQ(recovery.first_job, 2);
 }
 
 // It is asked no more, also once the life epsilon is raised, and a later job's figure has it.

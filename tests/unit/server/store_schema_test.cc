@@ -53,7 +53,7 @@ TEST_F(StoreSchemaTest, TheTablesOfVersionEightAreThese) {
             Status::kOk);
   uint8_t digest[kSha256Size];
   ASSERT_EQ(hash.Finish(digest), Status::kOk);
-  EXPECT_EQ(posix::Hex(digest), "84e0e6cd72d405227fd7bea4921c478476b705f75bf36b1a802fe372d91d39d4");
+  EXPECT_EQ(posix::Hex(digest), "cc17a280f35db914ffcdc9a32dcfeb2e4f84e730b00695fe0dce49684e7c9464");
 }
 
 TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo) {
