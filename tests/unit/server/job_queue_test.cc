@@ -85,7 +85,7 @@ TEST_F(JobQueueTest, ARequestToReplaceAJobThatHasReleasedIsRefused) {
   refuse();
   store_->HaltJob({Halt::kBudget, "spent"});
   refuse();
-  store_->AnswerRequest(request, {JobOutcome::kRefused, 0, FindMoot(Now())->reason});
+  store_->AnswerRequest(request, {JobOutcome::kRefused, 0, "moot"});
   EXPECT_FALSE(FindMoot(Now()));
 }
 
