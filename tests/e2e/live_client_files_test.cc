@@ -310,7 +310,7 @@ TEST(LiveClientFilesTest, ACheckSaysWhatARunWouldTrainOnAndTellsTheServerNothing
 
 // Of 60 MB the client needs 12 before it has a model.
 TEST(LiveClientFilesTest, AModelThatIsTooLargeForTheMachineEndsNoDeviceThatStays) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SOTTO_SANITIZED
   GTEST_SKIP() << "a sanitizer needs more than this memory";
 #endif
   Site site(1);

@@ -170,11 +170,6 @@ TEST_F(JobControlTest, ABudgetInAUnitFileExtendsTheJobForWhichItWasWrittenAndNoL
   ASSERT_TRUE(choice && !choice->begins);
   EXPECT_FALSE(choice->ask) << "it was for the first job";
   EXPECT_EQ(choice->request.epsilon_budget, 20);
-  store_->HaltJob({Halt::kBudget, "spent"});
-  unit.epsilon_budget = 20;
-  EXPECT_FALSE(chosen()) << "it stays over";
-  unit.epsilon_budget = 21;
-  EXPECT_TRUE(chosen());
 }
 
 TEST(JobSettings, ABudgetAloneExtendsTheJobAndKeepsItsOtherOptions) {
