@@ -140,6 +140,51 @@ TEST(LivePassesTest, AfterADeadDiskAnOlderCopyIsRecoveredAndTheJobGoesOn) {
   EXPECT_FALSE(Says(sotto({"account", "ledger", store, "--published"}), "settled"));
 }
 
+// No job goes on after the recovery, and with no life epsilon none begins before all have settled.
+TEST(LivePassesTest, AServerWithoutAJobNoticesAnOlderCopyAndLetsDevicesSettle) {
+  Site site(3);
+  site.stays = true;
+  const std::string store = site.Path("store");
+  const auto sotto = [&](const Arguments& arguments, int status = 0) {
+    std::filesystem::remove(site.Path("sotto.log"));
+    Process process = site.Sotto(arguments, "sotto.log");
+    EXPECT_EQ(process.Wait(), status) << ReadFile(site.Path("sotto.log"));
+    return ReadFile(site.Path("sotto.log"));
+  };
+  const auto start = [&](const char* sampling, const char* rounds, int status = 0) {
+    Arguments job = {"job", "start", store, "--yes", "--accept-delta", "--close-early"};
+    job.insert(job.end(), {"--sampling", sampling, "--rounds", rounds, "--noise-multiplier", "50",
+                           "--delta", "0.1"});
+    if (sampling != std::string("full")) job.insert(job.end(), {"--cohort", "2"});
+    return sotto(job, status);
+  };
+  Server server = site.Serve({});
+  std::vector<Process> clients = site.Clients(server.port);
+  start("full", "1");
+  ASSERT_TRUE(EventuallySays(server.log, "the plan's one round is released"));
+  sotto({"store", "backup", store, site.Path("copy")});
+  start("full", "2");
+  ASSERT_TRUE(EventuallySays(server.log, "all 2 rounds of the plan are released"));
+  server.process.End();
+  for (const char* file : {"store", "store-wal", "store-shm", "store-journal"}) {
+    std::filesystem::remove(site.Path(file));
+  }
+  std::filesystem::rename(site.Path("copy"), store);
+
+  server = site.Serve({"--listen", Address(server.port)});
+  EXPECT_EQ(server.process.Wait(), 4) << "before any job asks somebody";
+  EXPECT_TRUE(Says(ReadFile(server.log), "`sotto store recover`")) << ReadFile(server.log);
+  sotto({"store", "recover", store, "--yes"});
+  const std::string refusal = start("passes", "2", 2);
+  EXPECT_TRUE(Says(refusal, site.key(0).device_id)) << refusal;
+  EXPECT_TRUE(Says(refusal, "settles as soon as it connects")) << refusal;
+  server = site.Serve({"--listen", Address(server.port)});
+  EXPECT_TRUE(Eventually([&] {
+    return Says(sotto({"status", store}), "3 of 3 devices have settled");
+  })) << ReadFile(server.log);
+  EXPECT_TRUE(Says(start("passes", "2"), "job 2 has begun"));
+}
+
 TEST(LivePassesTest, DevicesReportAtTheTimeThatTheServerNames) {
   Site site(2);
   Arguments job = PassesJob();

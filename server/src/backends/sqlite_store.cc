@@ -348,7 +348,7 @@ Key SqliteStore::ReceiptKey() {
 
 // The receipts of all attempts in the log.
 void SqliteStore::LoadReceipts() {
-  auto receipts = std::make_unique<DeviceReceipts>(ReceiptKey(), ReadHistory());
+  auto receipts = std::make_shared<DeviceReceipts>(ReceiptKey(), ReadHistory());
   std::map<int64_t, std::vector<uint8_t>> job_ids;
   Statement job(database_, "SELECT number, job_id FROM jobs");
   while (job.Step()) job_ids[job.Integer(0)].assign(job.Blob(1).begin(), job.Blob(1).end());
@@ -356,7 +356,7 @@ void SqliteStore::LoadReceipts() {
     receipts->Add(View(job_ids.at(name.keys[0])), static_cast<uint32_t>(name.keys[1]),
                   static_cast<uint32_t>(name.keys[2]), hash);
   });
-  receipts_ = std::move(receipts);
+  std::atomic_store(&receipts_, std::move(receipts));
 }
 
 ByteSpan SqliteStore::ReceiptOf(uint32_t round, uint32_t attempt, int64_t device) {
@@ -364,7 +364,8 @@ ByteSpan SqliteStore::ReceiptOf(uint32_t round, uint32_t attempt, int64_t device
 }
 
 bool SqliteStore::HasShown(int64_t device) const {
-  return receipts_ != nullptr && receipts_->HasShown(device);
+  const auto receipts = LoadedReceipts();
+  return receipts != nullptr && receipts->HasShown(device);
 }
 
 const SettledDevices* SqliteStore::Settle() {
@@ -378,9 +379,10 @@ const SettledDevices* SqliteStore::Settle() {
 }
 
 void SqliteStore::CheckReceipt(ByteSpan receipt, int64_t device) {
-  if (receipts_ == nullptr) return;
+  const auto receipts = LoadedReceipts();  // of no job, maybe, while the next one begins
+  if (receipts == nullptr) return;
   try {
-    receipts_->Check(receipt, device);
+    receipts->Check(receipt, device);
   } catch (const StaleLog& error) {
     throw StaleLog(database_.path() + ": " + error.what());
   }

@@ -108,6 +108,7 @@ class SqliteStore final : public Store {
   void CheckReceipt(ByteSpan receipt, int64_t device) override;
   bool HasShown(int64_t device) const override;
   const SettledDevices* Settle() override;
+  void LoadReceipts() override;
   uint64_t ignored_receipts() const override;
   std::string TakeWarning() override { return file_.TakeWarning(); }
 
@@ -122,7 +123,7 @@ class SqliteStore final : public Store {
   void RequireSameFleet();
   int64_t AddJob(const JobRecord& record);
   Key ReceiptKey();
-  void LoadReceipts();
+  std::shared_ptr<DeviceReceipts> LoadedReceipts() const { return std::atomic_load(&receipts_); }
   bool IsSeeded();
   void AddRelease(const ReleaseRecord& record);
   void AddModel(int64_t job, int64_t round, Span<const float> parameters, ByteSpan optimiser_state,
@@ -141,7 +142,7 @@ class SqliteStore final : public Store {
   int64_t request_ = 0;                       // that the next job answers; 0: none
   std::optional<JobAsk> ask_;                 // the same, not recorded yet
   std::optional<uint32_t> kept_models_;       // absent: all
-  std::unique_ptr<DeviceReceipts> receipts_;  // from BeginJob() on
+  std::shared_ptr<DeviceReceipts> receipts_;  // by std::atomic_load(); from LoadReceipts() on
 };
 
 }  // namespace sotto::server

@@ -233,6 +233,9 @@ void Server::Loop::AskJob(Client& client) {
     const Request& request = session.connection.request();
     const auto poll_ms = static_cast<uint32_t>(loop.options_.poll_interval_ms);
     const bool is_done = !loop.source_->stays() || loop.source_->IsDone();
+    if (loop.job_ == nullptr && request.kind == Request::Kind::kHello) {
+      loop.source_->CheckReceipt(request.receipt, loop.devices_->NumberOf(session.device));
+    }
     session.reply = loop.job_ != nullptr ? loop.job_->Answer(session.device, request)
                                          : AnswerWithoutJob(request, is_done, poll_ms);
     if (session.reply.kind == Reply::Kind::kDone && !is_done) {

@@ -184,11 +184,13 @@ class JobSource {
   //   OnEnd    the job is over, in a server that stays. What is given to RunInPool() here is done
   //            before Leave().
   //   Leave    nothing in the server refers to the job any more
+  //   CheckReceipt  takes the receipt of a Hello while there is no job, as JobLog::CheckReceipt()
   //   IsDone   of a source that stays, while no job runs: nothing follows that it knows of, so
   //            devices that do not stay are told that they are done
   virtual void OnBegin() = 0;
   virtual void OnEnd() = 0;
   virtual void Leave() = 0;
+  virtual void CheckReceipt(ByteSpan /*receipt*/, int64_t /*device*/) {}
   virtual bool IsDone() const = 0;
 };
 

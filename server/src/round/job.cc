@@ -179,10 +179,6 @@ void Job::StartAttempt() {
                                 (lacks.empty() ? "" : "; at last " + lacks));
       return;
     }
-    if (const std::string refusal = budget_.Refusal(round_); !refusal.empty()) {
-      Finish(Halt::kBudget, refusal);
-      return;
-    }
     if (turns_ && LargestCohort(candidates_) < static_cast<uint32_t>(config_.plan.cohort)) {
       Finish(Halt::kNoTurns,
              "the turns of its devices are used: " +
@@ -193,6 +189,10 @@ void Job::StartAttempt() {
                  (config_.life_limit ? ", and the store's life epsilon limits all jobs together"
                                      : "") +
                  "; to go on, add devices, or begin another job");
+      return;
+    }
+    if (const std::string refusal = budget_.Refusal(round_); !refusal.empty()) {
+      Finish(Halt::kBudget, refusal);
       return;
     }
     DrawCohort();

@@ -191,7 +191,7 @@ class Job {
   std::string OfDifferentOwners() const;
   void RequireOwners() const;
   // Which devices count that have not settled (JobLog::Settle()).
-  enum class Unsettled { kNone, kShown, kAll };
+  enum class Unsettled { kNone, kAll };
   std::vector<Candidate> DevicesWithRoom(Unsettled unsettled) const;
   int64_t NumberIn(uint32_t device) const;
   std::vector<Candidate> HeardOf(std::vector<Candidate> candidates) const;

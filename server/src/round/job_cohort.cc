@@ -67,9 +67,7 @@ std::vector<Candidate> Job::DevicesWithRoom(Unsettled unsettled) const {
   for (uint32_t device = 0; device < devices_->size(); ++device) {
     const int64_t number = devices_->NumberOf(device);
     if (!devices_->IsEligible(device) || !turns_->HasRoom(number, turn)) continue;
-    const bool counts = unsettled == Unsettled::kAll || turns_->HasSettled(number) ||
-                        (unsettled == Unsettled::kShown && log_.HasShown(number));
-    if (!counts) continue;
+    if (unsettled == Unsettled::kNone && !turns_->HasSettled(number)) continue;
     const int64_t last = turns_->LastRoundOf(number);
     const bool is_rested = last == TurnBook::kNoRound || last + half_a_pass < int64_t{round_};
     devices.push_back({device, turns_->UsedBy(number).count, is_rested, devices_->OwnerOf(device)});
@@ -98,26 +96,33 @@ std::vector<Candidate> Job::HeardOf(std::vector<Candidate> candidates) const {
 
 std::optional<std::string> Job::WaitingNow() const {
   if (!waits_for_turns_) return std::nullopt;
-  return HindranceOfTurns(HeardOf(DevicesWithRoom(Unsettled::kShown)),
-                          DevicesWithRoom(Unsettled::kAll));
+  const std::vector<Candidate> all = DevicesWithRoom(Unsettled::kAll);
+  const bool may_settle = std::any_of(all.begin(), all.end(), [this](const Candidate& each) {
+    const int64_t number = devices_->NumberOf(each.device);
+    return !turns_->HasSettled(number) && log_.HasShown(number);
+  });
+  if (may_settle) return "";  // which the next look at the job does, whether it then waits or not
+  return HindranceOfTurns(HeardOf(DevicesWithRoom(Unsettled::kNone)), all);
 }
 
-// Why a job of kPasses waits; empty: it need not, or it would wait in vain.
+// Why a job of kPasses waits; empty: it need not, or it would wait in vain. Devices that have not
+// settled may have turns, whether or not they are enough: they show first what they have spent.
 //   heard  of those with room
 std::string Job::HindranceOfTurns(const std::vector<Candidate>& heard,
                                   const std::vector<Candidate>& with_room) const {
   const auto least = static_cast<uint32_t>(config_.plan.cohort);
   const uint32_t largest = LargestCohort(heard);
-  if (largest >= least || LargestCohort(with_room) < least) return "";
+  if (largest >= least) return "";
   const auto unsettled =
       std::count_if(with_room.begin(), with_room.end(), [this](const Candidate& each) {
         return !turns_->HasSettled(devices_->NumberOf(each.device));
       });
+  if (unsettled == 0 && LargestCohort(with_room) < least) return "";
   return Counted(largest, "device") + OfDifferentOwners() + " of the " + std::to_string(least) +
          " that a round needs are connected and have a turn left" +
          (unsettled == 0 ? ""
                          : "; the store is a recovered copy, and " + Counted(unsettled, "device") +
-                               " must first show a receipt");
+                               " must first show a receipt, or be revoked");
 }
 
 // DeviceRegistry::NumberOf(), from any thread; -1: not known yet.

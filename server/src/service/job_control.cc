@@ -133,9 +133,10 @@ int64_t ReopenJob(Store& store) {
                                             store.Server() ? "" : "; start its server"));
   }
   if (!MayReopen(end->kind)) {
+    const bool says_how = end->reason.find("`sotto job start`") != std::string::npos;
     throw std::invalid_argument(
-        fmt::format("{}: job {} is over: {}; begin another one, `sotto job start`", store.name(),
-                    last->number, end->reason));
+        fmt::format("{}: job {} is over: {}{}", store.name(), last->number, end->reason,
+                    says_how ? "" : "; begin another one, `sotto job start`"));
   }
   if (const std::string why = WhyNotGoesOn(store, history, *last); !why.empty()) {
     throw std::invalid_argument(fmt::format("{}: job {} is over, {}, and cannot go on: {}",

@@ -58,7 +58,7 @@ std::string WhyNotReopened(const History& history, const JobEntry& last) {
   for (const DeviceRecord& device : history.devices) {
     const auto its = std::find_if(turns.devices.begin(), turns.devices.end(),
                                   [&](const DeviceTurns& each) { return each.id == device.id; });
-    const bool has_turn = its == turns.devices.end() || its->left > 0 || its->must_settle;
+    const bool has_turn = its == turns.devices.end() || its->left > 0 || its->left_if_shown > 0;
     with_turn += device.is_eligible() && has_turn ? 1 : 0;
   }
   if (with_turn >= turns.cohort) return "";

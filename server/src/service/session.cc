@@ -14,6 +14,7 @@
 #include "service/job_queue.h"
 #include "service/job_settings.h"
 #include "service/job_start.h"
+#include "service/life_start.h"
 #include "sotto/posix/service.h"
 #include "store/history.h"
 
@@ -235,6 +236,7 @@ std::optional<History> ServeSession::LookAgain(std::optional<int64_t>* seen) {
 }
 
 Job* ServeSession::Next() {
+  (void)shared_.Settle();
   const std::optional<History> history = LookAgain(&seen_idle_);
   if (!history) return nullptr;
   const JobRequestEntry* request = NextResume(*history);
@@ -320,6 +322,9 @@ void ServeSession::ShowIdle() {
     if (last.end) monitor_.OnEnd(last.end->kind);
     is_done_ = last.end && !IsRetried(last.end->kind);
   }
+  if (const std::string waits = DescribeSettling(shared_.ReadHistory()); !waits.empty()) {
+    log_.Write(waits);
+  }
   if (page_) page_->Begin(Overview(), false, {});
   log_.Write(fleet_.devices()->eligible() == 0
                  ? fmt::format("no devices; add some with `sotto keys new {}`", request_.store)
@@ -361,6 +366,7 @@ void ServeSession::Run() {
   }
   LogStart();
   if (first == nullptr) {
+    shared_.With([](Store& store) { store.LoadReceipts(); });
     monitor_.WatchStore(request_.store, AttemptsOf(history), 0);
     ShowIdle();
     TellReady();
@@ -370,9 +376,9 @@ void ServeSession::Run() {
     posix::TellStopping();
     Finish(is_over);
   } catch (const StaleLog& error) {
-    try {
-      shared_.HaltJob(
-          {Halt::kWaiting, error.what()});  // `sotto status` then says what this copy is
+    const bool is_over = !served_ || served_->job().phase() == Job::Phase::kFinished;
+    try {  // `sotto status` then says what this copy is; a job that is over stays so
+      if (!is_over) shared_.HaltJob({Halt::kWaiting, error.what()});
     } catch (const std::exception&) {
     }
     throw;

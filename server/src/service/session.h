@@ -54,6 +54,9 @@ class ServeSession : private JobSource {
   void OnBegin() override;
   void OnEnd() override;
   void Leave() override;
+  void CheckReceipt(ByteSpan receipt, int64_t device) override {
+    shared_.CheckReceipt(receipt, device);
+  }
   bool IsDone() const override { return is_done_ && !has_next_; }
 
   ServerEvents Events();

@@ -38,12 +38,13 @@ double Above(double in_receipt, double held, bool misses_turns) {
 
 DeviceReceipts::DeviceReceipts(const Key& key, const History& history)
     : receipts_(key),
-      plan_(PlanWithRounds(history, history.jobs.back())),
-      number_(history.jobs.back().number),
+      number_(history.jobs.empty() ? 0 : history.jobs.back().number),
       recovery_(history.recovery),
-      settled_(SettledIn(history, history.jobs.back())),
       charged_(TurnsBefore(history, nullptr)) {
+  if (history.jobs.empty()) return;
   const JobEntry& last = history.jobs.back();
+  plan_ = PlanWithRounds(history, last);
+  settled_ = SettledIn(history, last);
   std::copy(std::begin(last.job_id), std::end(last.job_id), job_id_.begin());
   if (!recovery_) return;
   for (const JobEntry& job : history.jobs) {

@@ -1,4 +1,4 @@
-// The receipts of a store's devices while it runs a job: what they say, and how devices settle on
+// The receipts of a store's devices while a server has it: what they say, and how devices settle on
 // a store that was recovered from an older copy (recovery.h; round/receipts.h, lemma 2). Part of
 // sotto::server/store.
 //
@@ -6,16 +6,18 @@
 //   - A device that was registered before it settles with its first Hello that brings a genuine
 //     receipt of format 2. It is charged for what the receipt has above the store, each number by
 //     itself, like turns of the job that the receipt names: that is the last one that asked the
-//     device. If the store does not know it, like turns of the job that then runs.
+//     device. If the store does not know it, like turns of the store's last job, which runs or is
+//     over. A store without a job lets no device settle.
 //   - A device that was registered later settles with its first Hello. It has lost no turns, but is
 //     charged for a receipt that says so, of an entry that was lost with the original, like turns
-//     of the job that then runs: no earlier figure counts it (recovery.h, LostBeside()).
+//     of the last job: no earlier figure counts it (recovery.h, LostBeside()).
 //   - Afterwards a receipt that the store does not know stops the server as on any store, unless it
 //     is the one with which the device settled.
 // Every settling is a record. Receipts carry the turns over all jobs, each with the colluders that
 // its job assumed.
 //
-// All methods are safe from any thread, except Settle() and settled(), which belong to the job's.
+// All methods are safe from any thread, except Settle() and settled(): on the thread of the job, or
+// while no job runs on another one.
 #pragma once
 
 #include <array>
@@ -36,7 +38,7 @@ namespace sotto::server {
 
 class DeviceReceipts {
  public:
-  // The history must hold the job, its last one.
+  // The job of Charge() and Of() is the history's last one.
   DeviceReceipts(const Key& key, const History& history);
 
   // As Receipts::Add().

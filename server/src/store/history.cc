@@ -77,6 +77,14 @@ void ChargeLimit(privacy::SpentRounds* phase) {
   phase->updates = std::max(phase->updates, phase->plan.participations);
 }
 
+// Whether the job has turns of these devices. One that settled may be of none of its attempts.
+bool Concerns(const JobEntry& job, const std::vector<int64_t>& devices) {
+  return Share(job.devices, devices) ||
+         std::any_of(job.settled.begin(), job.settled.end(), [&](const SettledEntry& entry) {
+           return std::binary_search(devices.begin(), devices.end(), entry.device);
+         });
+}
+
 // By the jobs before `job`; null: by all.
 //   devices  ascending
 std::vector<privacy::SpentRounds> SpentOn(const History& history, const JobEntry* job,
@@ -84,7 +92,7 @@ std::vector<privacy::SpentRounds> SpentOn(const History& history, const JobEntry
   std::vector<privacy::SpentRounds> spent;
   for (const JobEntry& other : history.jobs) {
     if (job != nullptr && other.number >= job->number) break;
-    if (!Share(other.devices, devices)) continue;
+    if (!Concerns(other, devices)) continue;
     std::vector<privacy::SpentRounds> phases = SpentBy(history, other);
     for (privacy::SpentRounds& phase : phases) {
       const bool is_last = &phase == &phases.back();
@@ -204,7 +212,8 @@ JobTurns TurnsOf(const History& history, const JobEntry& job) {
     turns.last_round = book.LastRoundOf(device.number);
     turns.is_revoked = device.revoked.has_value();
     turns.must_settle = !turns.is_revoked && !book.HasSettled(device.number);
-    turns.left = turns.is_revoked || turns.must_settle ? 0 : TurnsLeft(book, device.number, next);
+    turns.left = turns.is_revoked ? 0 : TurnsLeft(book, device.number, next);
+    if (turns.must_settle) turns.left_if_shown = std::exchange(turns.left, 0);
     all.devices.push_back(std::move(turns));
   }
   return all;

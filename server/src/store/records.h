@@ -78,7 +78,8 @@ struct DeviceTurns {
   int64_t left = 0;              // of the job's and the store's limits; 0 if it is not asked
   int64_t last_round = kNoTurn;  // of the last one, from 0
   bool is_revoked = false;
-  bool must_settle = false;  // before it is asked: the store is a recovered copy
+  bool must_settle = false;   // before it is asked: the store is a recovered copy
+  int64_t left_if_shown = 0;  // it must settle: the most that may be left then
 
   static constexpr int64_t kNoTurn = -1;
 };

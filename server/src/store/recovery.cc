@@ -157,17 +157,25 @@ std::string DescribeCap(const History& history) {
 
 std::string DescribeRecovery(const History& history, const JobEntry& job) {
   if (!EndsTheCopy(history, job)) return "";
-  const auto before = std::count_if(
-      history.devices.begin(), history.devices.end(),
-      [&](const DeviceRecord& device) { return device.number <= history.recovery->last_device; });
-  const auto unshown = static_cast<int64_t>(UnshownDevices(history).size());
+  const std::vector<int64_t> all_unshown = UnshownDevices(history);
+  int64_t before = 0;
+  int64_t unshown = 0;
+  int64_t revoked = 0;  // and unshown
+  for (const DeviceRecord& device : history.devices) {
+    const bool is_unshown =
+        std::binary_search(all_unshown.begin(), all_unshown.end(), device.number);
+    before += device.is_eligible() && device.number <= history.recovery->last_device ? 1 : 0;
+    (device.is_eligible() ? unshown : revoked) += is_unshown ? 1 : 0;
+  }
   const std::string text = fmt::format(
       "recovered {:%F %T}Z from an older copy: {} of {} have settled since, each charged for what "
       "its receipt has above the copy",
       fmt::gmtime(static_cast<std::time_t>(history.recovery->since)), before - unshown,
       Counted(before, "device"));
-  return unshown == 0 ? text
-                      : text + fmt::format("; each other one counts {}", DescribeCap(history));
+  if (unshown + revoked == 0) return text;
+  return text + fmt::format("; each {} counts {}",
+                            unshown == 0 ? "revoked one that has not" : "other one",
+                            DescribeCap(history));
 }
 
 std::string WhyUnbounded(const History& history) {
@@ -179,14 +187,23 @@ std::string WhyUnbounded(const History& history) {
   };
   const auto count = std::count_if(history.devices.begin(), history.devices.end(), is_unbounded);
   if (count == 0) return "";
-  const JobEntry* last = LastJob(history);
-  const bool can_show = last != nullptr && !EndOf(history, *last);
+  constexpr int64_t kNamesShown = 10;
+  std::string names;
+  int64_t named = 0;
+  for (const DeviceRecord& device : history.devices) {
+    if (!is_unbounded(device) || named++ >= kNamesShown) continue;
+    names += (names.empty() ? "" : ", ") + device.id;
+  }
+  if (count > kNamesShown) names += fmt::format(" and {} more", count - kNamesShown);
+  const bool can_show = LastJob(history) != nullptr;  // whose turns they then count as
   return fmt::format(
       "it was recovered from an older copy without a life epsilon, and nothing bounds what {} may "
-      "have spent that {} shown no receipt since: {}revoke them with `sotto keys revoke`, and "
+      "have spent that {} shown no receipt since ({}): {}revoke them with `sotto keys revoke`, and "
       "register them under new names",
-      Counted(count, "device"), count == 1 ? "has" : "have",
-      can_show ? "let its job of passes go on until they have, or " : "");
+      Counted(count, "device"), count == 1 ? "has" : "have", names,
+      can_show ? "each settles as soon as it connects to this store's server, with or without a "
+                 "job; wait for them, or "
+               : "");
 }
 
 std::string WhyNotForAll(const History& history) {

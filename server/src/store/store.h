@@ -183,6 +183,9 @@ class Store : public JobLog {
   // What its operator should know, and has not been told by an earlier call; empty: nothing. Cheap.
   virtual std::string TakeWarning() { return ""; }
 
+  // Lets CheckReceipt() and Settle() work before the first BeginJob(). Call it before any of them.
+  virtual void LoadReceipts() = 0;
+
   // How many receipts CheckReceipt() ignored because this store's key did not make them.
   virtual uint64_t ignored_receipts() const { return 0; }
 };
