@@ -8,6 +8,8 @@ namespace {
 
 constexpr size_t kMinChunk = 16;
 constexpr uint32_t kMaxBatch = 65535;  // of a task
+// A server closes a connection that does not follow "at once" within 10 s (server/PROTOCOL.md).
+constexpr uint32_t kMostRestMs = 8000;
 
 // Whether the client can work at all: with a velocity of another size it works without momentum.
 bool IsOfModel(const ModelInfo& model, const ClientBuffers& b) {
@@ -95,11 +97,20 @@ bool Client::WasHeld() const {
   return NowMs() - asked_ms_ >= hold_ms - hold_ms / 4;
 }
 
-// After each answer that asks for patience: no server makes the device spin.
+// After each answer that asks for patience: no server makes the device spin. One that tells what
+// the device waits for says "at once" whenever that changes. So the wait does not grow if the Hello
+// was kept open for as long as the last wait was, and a device that keeps its link never rests for
+// so long that the server takes it for gone.
 void Client::WaitAsAsked(uint32_t asked_ms) {
   const bool may_ask_at_once = WasHeld();
-  if (may_ask_at_once) pace_.Forget();
-  Wait(may_ask_at_once ? asked_ms : pace_.WaitMs(asked_ms));
+  const bool keeps_link = config_.hold_ms != 0;
+  const bool was_kept = keeps_link && request_.kind == Request::Kind::kHello &&
+                        NowMs() - asked_ms_ >= wait_ms_;
+  if (may_ask_at_once || was_kept) pace_.Forget();
+  uint32_t wait_ms = may_ask_at_once ? asked_ms : pace_.WaitMs(asked_ms);
+  const bool is_own_choice = asked_ms < RetryPace::kAtOnceMs;
+  if (keeps_link && is_own_choice && wait_ms > kMostRestMs) wait_ms = kMostRestMs;
+  Wait(wait_ms);
 }
 
 // The server would give the same answer to each further Hello of this round: nobody spins.
@@ -129,6 +140,8 @@ bool Client::IsBeforeReport() {
 }
 
 void Client::OnLinkLost() {
+  // A server tells each new link at once what the device waits for: that says nothing of the last.
+  if (awaiting_reply_ && request_.kind == Request::Kind::kHello) pace_.Forget();
   awaiting_reply_ = false;
   if (state_ == State::kHello || state_ == State::kDone) return;
   // For an upload, UpdateBegin asks the server again how many bytes it holds.

@@ -120,7 +120,7 @@ TEST_F(HeldClientTest, AServerThatSaysAtOnceDoesNotMakeItSpin) {
   for (int i = 0; i < 12; ++i) {
     const Reply::Kind kind = i % 2 == 0 ? Reply::Kind::kWait : Reply::Kind::kError;
     EXPECT_EQ(WaitAfter(kind, i % 3 == 0 ? 1 : 0, i), expected) << i;
-    expected = std::min(2 * expected, RetryPace::kLastMs);
+    expected = std::min(2 * expected, 8000u);  // with a server that waits for 10 s
   }
   EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 50, 0), kShortestWaitMs);
   EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 700, 0), 700u);
@@ -152,6 +152,22 @@ TEST_F(HeldClientTest, AfterAHelloThatWasHeldItAsksAgainAtOnce) {
   EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 0), 2 * RetryPace::kFirstMs);
   EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 15000), 0u);
   EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 0), RetryPace::kFirstMs) << "the doubling began anew";
+}
+
+// The server says what the device waits for, at once, on each link and whenever that changes.
+TEST_F(HeldClientTest, NoLostLinkAndNoNewsMakesItSilentForLonger) {
+  device->config.hold_ms = 20000;
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 0), RetryPace::kFirstMs) << i;
+    StepToRequest();
+    now_ms += 300;
+    device->client().OnLinkLost();
+  }
+  EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 0), RetryPace::kFirstMs);
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 1000), RetryPace::kFirstMs) << i;
+  }
+  EXPECT_EQ(WaitAfter(Reply::Kind::kWait, 0, 999), 2 * RetryPace::kFirstMs);
 }
 
 TEST_F(HeldClientTest, AServerHoldsNoLongerThanAMinute) {
