@@ -155,14 +155,23 @@ void Reporter::Downloaded(uint32_t bytes) {
 // A wrong sample, for example: the round takes zeros instead. Or numbers beyond the range of fixed
 // point. Only this device's owner is told.
 void Reporter::Trained(const LocalRound& round, uint32_t samples, const std::string& why_late) {
-  ++totals_.rounds_trained;
-  log_.Write(
-      event::kTrained,
-      WithRound({{"samples", samples}, {"steps", round.steps()}, {"seconds", SecondsOfPhase()}}));
+  const bool is_late = round.failure() == Status::kTooLate;
+  const bool has_trained = !is_late || round.steps() > 0;
+  if (has_trained) {
+    ++totals_.rounds_trained;
+    log_.Write(
+        event::kTrained,
+        WithRound({{"samples", samples}, {"steps", round.steps()}, {"seconds", SecondsOfPhase()}}));
+  }
   if (round.failure() != Status::kOk) {
-    const Failure failure = FailureOf(round.failure());
-    const bool is_owners = !why_late.empty() && round.failure() == Status::kTooLate;
-    WriteFailure({is_owners ? why_late : failure.reason, failure.code});
+    Failure failure = FailureOf(round.failure());
+    if (!has_trained) {
+      failure.reason =
+          "it got the task too late to train, as a device that was started, or came back, in the "
+          "midst of a round may; it takes part in the next round for which it is drawn";
+    }
+    if (is_late && !why_late.empty()) failure.reason = why_late;
+    WriteFailure(failure);
   } else {
     log_.End(event::kTrainingFailed);
   }

@@ -104,8 +104,8 @@ bool Client::WasHeld() const {
 void Client::WaitAsAsked(uint32_t asked_ms) {
   const bool may_ask_at_once = WasHeld();
   const bool keeps_link = config_.hold_ms != 0;
-  const bool was_kept = keeps_link && request_.kind == Request::Kind::kHello &&
-                        NowMs() - asked_ms_ >= wait_ms_;
+  const bool was_kept =
+      keeps_link && request_.kind == Request::Kind::kHello && NowMs() - asked_ms_ >= wait_ms_;
   if (may_ask_at_once || was_kept) pace_.Forget();
   uint32_t wait_ms = may_ask_at_once ? asked_ms : pace_.WaitMs(asked_ms);
   const bool is_own_choice = asked_ms < RetryPace::kAtOnceMs;

@@ -346,6 +346,14 @@ void Server::Loop::TickSessions() {
     if (session.writing && now() >= session.write_deadline_ms) {
       Close(*client);
     } else if (session.ask_by_ms != 0 && now() >= session.ask_by_ms) {
+      const std::string& name = session.connection.device();
+      const auto line = lines_.Take("has not asked again", name,
+                                    name +
+                                        ": was told to ask again at once, and said nothing for "
+                                        "10 s: its link is closed. If this comes again, see "
+                                        "the device's own log, or start its client again",
+                                    now());
+      if (line) events_.info(*line);
       Close(*client, "has not asked again");
     } else if (session.connection.state() != Connection::State::kHandshake) {
       Pump(*client);

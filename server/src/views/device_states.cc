@@ -74,6 +74,9 @@ void DeviceStates::OnJob() {
   for (auto& [id, seen] : seen_) {
     seen.model = seen.lacks = Fault();
     seen.late = 0;
+    if (seen.activity != DeviceState::kTraining) continue;
+    seen.activity = DeviceState::kWaiting;  // a round of another job is no state of this one
+    seen.round = 0;
   }
 }
 

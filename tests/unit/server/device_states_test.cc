@@ -99,6 +99,11 @@ TEST_F(DeviceStatesTest, WhatAJobAskedForIsOverWithIt) {
   states_.OnSign(SignOf(Kind::kLate), 3);
   states_.OnJob();
   EXPECT_EQ(StateAt(4), "waiting");
+  states_.OnSign(SignOf(Kind::kTrains), 5);
+  states_.OnJob();
+  EXPECT_EQ(StateAt(6), "waiting") << "the round was another job's";
+  states_.OnSign(SignOf(Kind::kTrains), 7);
+  EXPECT_EQ(StateAt(8), "training");
 }
 
 TEST_F(DeviceStatesTest, WhatShutsItOutIsOverOnceItIsServed) {
