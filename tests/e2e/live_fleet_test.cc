@@ -307,14 +307,14 @@ TEST(LiveFleetTest, AServerStaysAndAKillLosesNoJobAndNoRequest) {
       << ReadFile(server.log);
   EXPECT_TRUE(LogSays(server, "no job runs")) << ReadFile(server.log);
   EXPECT_TRUE(Says(Sotto(site, {"status", store}), "state      over (all-rounds): all 2"));
-  EXPECT_TRUE(Says(Sotto(site, {"job", "stop", store}, 2), "over already"));
+  EXPECT_TRUE(Says(Sotto(site, {"job", "stop", store, "--yes"}, 2), "over already"));
   server.process.End();
   EXPECT_TRUE(Says(Sotto(site, StartJob(site, "10000")), "waits for a server"));
   server = site.Serve({"--listen", Address(server.port)});  // its clients have stayed
   EXPECT_TRUE(server.WaitForReleases(3)) << ReadFile(server.log);
   EXPECT_TRUE(Says(Sotto(site, StartJob(site, "9999")), "request 3 waits"));
   server.process.End();
-  EXPECT_TRUE(Says(Sotto(site, {"job", "stop", store}), "no server runs"));
+  EXPECT_TRUE(Says(Sotto(site, {"job", "stop", store, "--yes"}), "no server runs"));
   server = site.Serve({});
   EXPECT_TRUE(LogSays(server, "ended by `sotto job stop`")) << ReadFile(server.log);
   EXPECT_TRUE(LogSays(server, "job 3: ")) << ReadFile(server.log);
@@ -342,7 +342,7 @@ TEST(LiveFleetTest, AKillInTheMidstOfAStopEndsTheJobOnceAndTheNextOneBegins) {
   std::random_device random;
   const auto after_ms = static_cast<uint32_t>(random() % 400);
   SCOPED_TRACE(after_ms);
-  Process stop = site.Sotto({"job", "stop", store}, "stop.log");
+  Process stop = site.Sotto({"job", "stop", store, "--yes"}, "stop.log");
   posix::SleepMs(after_ms);
   server.process.Signal(SIGKILL);
   server.process.Wait();
@@ -359,7 +359,7 @@ TEST(LiveFleetTest, AKillInTheMidstOfAStopEndsTheJobOnceAndTheNextOneBegins) {
   if (stops().empty()) {
     EXPECT_FALSE(Says(ReadFile(site.Path("stop.log")), "request"))
         << "what it says is in the store";
-    EXPECT_TRUE(Says(Sotto(site, {"job", "stop", store}), "no server runs"));
+    EXPECT_TRUE(Says(Sotto(site, {"job", "stop", store, "--yes"}), "no server runs"));
   }
   server = site.Serve({"--listen", Address(server.port)});
   EXPECT_TRUE(LogSays(server, "job 2: ")) << ReadFile(server.log);

@@ -67,19 +67,24 @@ void RunStart(const StartOptions& o) {
     SayAnswer(*store, request);
     return;
   }
-  fmt::print("{}: request {} waits until job {} is over; `sotto job list` shows it\n", o.store,
-             request, last->number);
+  const JobRequestEntry* next = NextStart(history);
+  const bool is_first = next == nullptr || next->number == request;
+  fmt::print("{}: request {} waits until job {} is over{}; `sotto job list` shows it\n", o.store,
+             request, last->number, is_first ? "" : " and the jobs queued before it are");
 }
 
 void RunStop(const JobOptions& o) {
   const std::unique_ptr<Store> store = OpenStore(o.store);
-  if (!MayAct(o.consent)) return;
   if (o.number != 0) {
+    RequireQueued(*store, o.number);
+    if (!MayAct(o.consent)) return;
     WithdrawRequest(*store, o.number);
     fmt::print("{}: request {} is withdrawn\n", o.store, o.number);
     return;
   }
-  SayAnswer(*store, StopJob(*store));
+  const JobProposal proposal = ProposeStop(*store);
+  for (const std::string& line : proposal.lines) fmt::print("{}\n", line);
+  if (GoOn(o.consent, proposal.question)) SayAnswer(*store, store->Ask(proposal.ask));
 }
 
 void SetPaused(const JobOptions& o, bool paused) {
@@ -88,8 +93,8 @@ void SetPaused(const JobOptions& o, bool paused) {
   const bool was = store->IsPaused();
   store->SetPaused(paused);
   if (!paused || was) {
-    fmt::print("{}: {}{}\n", o.store, was == paused ? "was already " : "",
-               paused ? "paused" : "not paused");
+    fmt::print("{}: {}\n", o.store,
+               paused ? "was already paused" : "the pause is over, and rounds open again");
     return;
   }
   const History history = store->ReadHistory();
@@ -105,8 +110,9 @@ void SetPaused(const JobOptions& o, bool paused) {
 
 void RunResume(const JobOptions& o) {
   const std::unique_ptr<Store> store = OpenStore(o.store);
-  if (!store->IsPaused() && !o.consent.dry_run) {
-    SayAnswer(*store, ReopenJob(*store));
+  if (!store->IsPaused()) {
+    const JobAsk ask = ProposeReopening(*store);
+    if (MayAct(o.consent)) SayAnswer(*store, store->Ask(ask));
     return;
   }
   SetPaused(o, false);

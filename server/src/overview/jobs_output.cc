@@ -54,9 +54,18 @@ std::string Time(int64_t seconds) {
   return fmt::format("{:%F %T}Z", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
 
+// The lines of a file of --config as one: "start with model = "a", rounds = "2"".
+std::string Start(std::string settings) {
+  while (!settings.empty() && settings.back() == '\n') settings.pop_back();
+  for (size_t at = 0; (at = settings.find('\n', at)) != std::string::npos; at += 2) {
+    settings.replace(at, 1, ", ");
+  }
+  return settings.empty() ? "start" : "start with " + settings;
+}
+
 std::string Line(const JobRequestEntry& request) {
   std::string what = request.ask.act == JobAct::kStart
-                         ? "start"
+                         ? Start(request.ask.settings)
                          : fmt::format("{} job {}", Name(request.ask.act), request.ask.job);
   if (!request.answer && request.ask.act == JobAct::kStart && request.ask.job != 0) {
     what += fmt::format(", in place of job {} unless that releases a round first", request.ask.job);

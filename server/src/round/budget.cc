@@ -129,4 +129,14 @@ uint32_t Budget::RoundsPaid() {
   return paid;
 }
 
+int64_t Budget::MorePaid(uint32_t rounds, int64_t most) const {
+  Budget next = *this;  // which keeps the last statement of this one
+  const auto pays = [&](int64_t more) {
+    return next.Refusal(rounds + static_cast<uint32_t>(more) - 1).empty();
+  };
+  int64_t more = most;
+  while (more > 0 && !pays(more)) --more;
+  return more;
+}
+
 }  // namespace sotto::server

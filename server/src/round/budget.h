@@ -51,6 +51,9 @@ class Budget {
   // is.
   uint32_t RoundsPaid();
 
+  // How many more it pays for after `rounds`, at most `most`.
+  int64_t MorePaid(uint32_t rounds, int64_t most) const;
+
  private:
   struct Disclosed;  // the phase of the last round, and all before it
   Disclosed DisclosedAfter(uint32_t rounds, uint32_t attempts) const;

@@ -172,6 +172,9 @@ class Job {
   Halt end() const { return end_; }
   const std::string& finish_reason() const { return finish_reason_; }
 
+  // What it has left.
+  const Budget& budget() const { return budget_; }
+
   // True if the job finished with rounds left that its budget could pay for: no attempt at the
   // round could be released, or training diverged. Its devices are told to wait, not that the job
   // is done, because a later start resumes it.

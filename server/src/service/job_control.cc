@@ -1,8 +1,10 @@
 #include "service/job_control.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "base/counted.h"
 #include "round/budget.h"
 #include "round/job.h"
 #include "service/job_queue.h"
@@ -94,10 +96,13 @@ JobProposal ProposeJob(const ServeRequest& request, bool after, Store& store) {
     proposal.lines.emplace_back("NO PRIVACY: this job protects nothing; for experiments only");
   }
   AddTurn(now, store.Server().has_value(), after, &proposal);
+  if (const std::string room = WarningOfLife(request.store, history, config); !room.empty()) {
+    proposal.lines.push_back("WARNING: " + room);
+  }
   return proposal;
 }
 
-int64_t StopJob(Store& store) {
+JobProposal ProposeStop(Store& store) {
   const History history = store.ReadHistory();
   const JobEntry* last = LastJob(history);
   if (last == nullptr) throw std::invalid_argument(store.name() + ": no job has begun");
@@ -105,21 +110,31 @@ int64_t StopJob(Store& store) {
     throw std::invalid_argument(
         fmt::format("{}: job {} is over already: {}", store.name(), last->number, end->reason));
   }
-  return store.Ask({JobAct::kStop, last->number, "", false});
+  return {{JobAct::kStop, last->number, "", false},
+          {fmt::format("it ENDS job {}, of {}, with {} released. A stopped job cannot go on, and "
+                       "what it has spent stays charged. `sotto job pause` instead lets it open no "
+                       "round until `sotto job resume`",
+                       last->number, last->model, Counted(last->released, "round"))},
+          fmt::format("end job {} for good?", last->number)};
 }
 
-void WithdrawRequest(Store& store, int64_t request) {
-  for (const JobRequestEntry& each : store.ReadHistory().requests) {
-    if (each.number != request || each.answer) continue;
-    if (store.AnswerRequest(request, {JobOutcome::kWithdrawn, 0, "withdrawn by the operator"}))
-      return;
-  }
+void RequireQueued(Store& store, int64_t request) {
+  const std::vector<JobRequestEntry> all = store.ReadHistory().requests;
+  const auto waits = [&](const auto& each) { return each.number == request && !each.answer; };
+  if (std::any_of(all.begin(), all.end(), waits)) return;
   throw std::invalid_argument(
       fmt::format("--request {}: {} has no such request that waits; `sotto job list` has them",
                   request, store.name()));
 }
 
-int64_t ReopenJob(Store& store) {
+void WithdrawRequest(Store& store, int64_t request) {
+  RequireQueued(store, request);
+  if (!store.AnswerRequest(request, {JobOutcome::kWithdrawn, 0, "withdrawn by the operator"})) {
+    RequireQueued(store, request);  // the server has answered it meanwhile
+  }
+}
+
+JobAsk ProposeReopening(Store& store) {
   const History history = store.ReadHistory();
   const JobEntry* last = LastJob(history);
   if (last == nullptr) {
@@ -142,7 +157,7 @@ int64_t ReopenJob(Store& store) {
     throw std::invalid_argument(fmt::format("{}: job {} is over, {}, and cannot go on: {}",
                                             store.name(), last->number, Name(end->kind), why));
   }
-  return store.Ask({JobAct::kResume, last->number, "", false});
+  return {JobAct::kResume, last->number, "", false};
 }
 
 std::optional<JobAnswer> WaitForAnswer(Store& store, int64_t request, uint32_t wait_ms) {

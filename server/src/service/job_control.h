@@ -23,15 +23,17 @@ struct JobProposal {
 //   after  it waits until the job that runs is over, even if that has released no round
 JobProposal ProposeJob(const ServeRequest& request, bool after, Store& store);
 
-// Asks the server to end the last job. Returns the request's number.
-int64_t StopJob(Store& store);
+// The end of the last job, which is not over.
+JobProposal ProposeStop(Store& store);
+
+// Refuses a number that no queued job has.
+void RequireQueued(Store& store, int64_t request);
 
 // Withdraws a queued job.
 void WithdrawRequest(Store& store, int64_t request);
 
-// Asks the server to go on with the last job, which is over and may reopen. Returns the request's
-// number.
-int64_t ReopenJob(Store& store);
+// That the server goes on with the last job, which is over and may reopen.
+JobAsk ProposeReopening(Store& store);
 
 // What became of a request, as soon as a server has answered it; absent: none has within this time,
 // or none runs.

@@ -1,6 +1,7 @@
 #include "service/life_start.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <stdexcept>
 
@@ -70,6 +71,15 @@ void RequireLife(const std::string& store, const History& history, const JobConf
       HowToRaise(store, history, most + privacy::LimitOf(plan), plan)));
 }
 
+// What each device has had at most, and all turns of the job; where no life epsilon has room for
+// both, those of the job.
+privacy::Turns AllTurnsOf(const History& history, const JobConfig& config) {
+  const privacy::Turns job = privacy::LimitOf(config.plan);
+  const privacy::Turns all = MostOf(config.turns_before, history, true) + job;
+  const double epsilon = LifeEpsilonFor(all, history.life->delta, config.plan.certificate);
+  return std::isfinite(epsilon) ? all : job;
+}
+
 // A job of which no device, not even a new one, could have all its turns.
 void RequireRoomForAllTurns(const std::string& store, const History& history,
                             const JobConfig& config) {
@@ -82,11 +92,11 @@ void RequireRoomForAllTurns(const std::string& store, const History& history,
   }
   throw std::invalid_argument(fmt::format(
       "the store's life epsilon, {} at delta {}, has no room for all turns of a device in this "
-      "job, which has epsilon {} (some of the limit is for the encoder's terms); {}, or name a "
+      "job, which has epsilon {} (some of the limit is for the encoder's terms); {}; or name a "
       "smaller --epsilon",
       history.life->epsilon, privacy::DeltaText(history.life->delta),
       privacy::EpsilonText(privacy::HeadlineEpsilon(plan, 1), kDecimals),
-      HowToRaise(store, history, all, plan)));
+      HowToRaise(store, history, AllTurnsOf(history, config), plan)));
 }
 
 void RequireRoomForACohort(const std::string& store, const History& history,
@@ -94,13 +104,12 @@ void RequireRoomForACohort(const std::string& store, const History& history,
   const privacy::Plan& plan = config.plan;
   const int64_t devices = DevicesWithRoom(history, config, privacy::TurnIn(plan, 0));
   if (devices >= plan.cohort) return;
-  const privacy::Turns most = MostOf(config.turns_before, history, true);
   throw std::invalid_argument(fmt::format(
       "{} of the {} that a round needs have room for a turn: the store's life epsilon is {} at "
-      "delta {}; {}; {}, or add devices",
+      "delta {}; {}; {}; or add devices",
       Counted(devices, "device"), plan.cohort, history.life->epsilon,
       privacy::DeltaText(history.life->delta), DescribeJobAndLife(config),
-      HowToRaise(store, history, most + privacy::LimitOf(plan), plan)));
+      HowToRaise(store, history, AllTurnsOf(history, config), plan)));
 }
 
 }  // namespace
@@ -156,6 +165,19 @@ std::string DescribeLife(const History& history, const JobConfig& config) {
       DescribeJobAndLife(config), history.life->epsilon, privacy::DeltaText(history.life->delta),
       DevicesWithRoom(history, config, privacy::LimitOf(config.plan)),
       Counted(config.plan.devices, "device"));
+}
+
+std::string WarningOfLife(const std::string& store, const History& history,
+                          const JobConfig& config) {
+  if (!config.life_limit) return "";
+  const privacy::Plan& plan = config.plan;
+  const int64_t devices = DevicesWithRoom(history, config, privacy::LimitOf(plan));
+  if (devices >= plan.devices) return "";
+  return fmt::format(
+      "{} of {} have room for all their turns in this job: the others are asked less often, and "
+      "the job can end before its plan does. For room for all: {}",
+      devices, Counted(plan.devices, "device"),
+      HowToRaise(store, history, AllTurnsOf(history, config), plan));
 }
 
 std::string DescribeSettling(const History& history) {

@@ -32,6 +32,11 @@ void GoOnInLife(const std::string& store, const History& history, const JobEntry
 // has no life epsilon.
 std::string DescribeLife(const History& history, const JobConfig& config);
 
+// That not all devices have room for all their turns in a job of passes, and what gives it to them;
+// empty: they have.
+std::string WarningOfLife(const std::string& store, const History& history,
+                          const JobConfig& config);
+
 // On a recovered copy: how many devices must show a receipt before they are asked, for people;
 // empty: the store is none, or all have.
 std::string DescribeSettling(const History& history);

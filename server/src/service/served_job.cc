@@ -144,7 +144,7 @@ void ServedJob::OnOutcome(const RoundOutcome& outcome) {
     parts_.lines.Write(warning);
     parts_.monitor.OnWarning();
   }
-  for (const std::string& line : warnings_.OnOutcome(outcome, turns)) Warn(line);
+  for (const std::string& line : warnings_.OnOutcome(outcome, turns, job_->budget())) Warn(line);
   if (outcome.released) evaluations_->OnRelease(*parts_.server, *job_, outcome.round);
 }
 

@@ -220,8 +220,13 @@ std::string HowToRaise(const std::string& store, const History& history,
   const double delta = history.life ? history.life->delta : plan.delta;
   const double epsilon = LifeEpsilonFor(turns, delta, plan.certificate);
   if (std::isinf(epsilon)) {
-    return "no epsilon covers that, since one of the jobs has no noise, or hardly any, or its "
-           "model and its cohorts are too large";
+    return std::isfinite(turns.mu_squared)
+               ? "no life epsilon has room for that, since the terms of the encoder and of updates "
+                 "of one length grow as e to it: take more noise, a smaller model or a smaller "
+                 "cohort"
+               : "no epsilon covers that, since one of the jobs has no noise: take a new store "
+                 "with "
+                 "new devices";
   }
   if (history.life && epsilon <= history.life->epsilon) {
     return DescribeTooLarge(history, turns, plan);

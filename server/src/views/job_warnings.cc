@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <utility>
 
 #include "accounting/figures.h"
 #include "base/counted.h"
@@ -41,18 +42,21 @@ std::string JobWarnings::OfTurns(int64_t planned, const JobTurns& turns) {
       Counted(left, "more round"), Counted(planned, "round"));
 }
 
-std::string JobWarnings::OfEpsilon(int64_t planned, double epsilon) {
-  const double before = last_epsilon_;
-  last_epsilon_ = epsilon;
-  if (before < 0 || !(epsilon > before) || !std::isfinite(job_.epsilon_budget)) return "";
-  const double left = std::floor((job_.epsilon_budget - epsilon) / (epsilon - before));
-  // One more than that, since the bound is not exact: a plan that spends its budget whole is fine.
-  if (left > kFewRounds || left + 1 >= static_cast<double>(planned)) return "";
+// Epsilon grows ever more slowly, so the next releases add at most what the last one added. Only
+// where that does not say that many are left is the accountant asked, which takes milliseconds.
+std::string JobWarnings::OfEpsilon(const RoundOutcome& outcome, int64_t planned,
+                                   const Budget& budget) {
+  const double epsilon = outcome.spent.epsilon();
+  const double before = std::exchange(last_epsilon_, epsilon);
+  if (planned <= 0 || told_budget_ || !std::isfinite(job_.epsilon_budget)) return "";
+  const double adds = epsilon - before;
+  if (before >= 0 && adds > 0 && (job_.epsilon_budget - epsilon) / adds > kFewRounds + 1) return "";
+  const int64_t left = budget.MorePaid(outcome.round + 1, std::min(planned, kFewRounds + 1));
+  if (left > kFewRounds || left >= planned) return "";
   return fmt::format(
-      "the budget is nearly spent: epsilon {} of {} pays for about {}, and {} of the plan are "
+      "the budget is nearly spent: epsilon {} of {} pays for {}, and {} of the plan are "
       "left. Then the job ends. A larger --epsilon-budget is a new promise to the devices",
-      privacy::EpsilonText(epsilon), job_.epsilon_budget,
-      Counted(std::max<int64_t>(static_cast<int64_t>(left), 0), "more round"),
+      privacy::EpsilonText(epsilon), job_.epsilon_budget, Counted(left, "more round"),
       Counted(planned, "round"));
 }
 
@@ -74,8 +78,8 @@ std::string JobWarnings::OfClipping(double unclipped) {
       job_.clip_schedule->learning_rate, is_all ? "larger" : "smaller");
 }
 
-std::vector<std::string> JobWarnings::OnOutcome(const RoundOutcome& outcome,
-                                                const JobTurns& turns) {
+std::vector<std::string> JobWarnings::OnOutcome(const RoundOutcome& outcome, const JobTurns& turns,
+                                                const Budget& budget) {
   std::vector<std::string> lines;
   const int64_t done = int64_t{outcome.round} + (outcome.released ? 1 : 0);
   const int64_t planned = job_.plan.rounds - done;
@@ -83,7 +87,7 @@ std::vector<std::string> JobWarnings::OnOutcome(const RoundOutcome& outcome,
     Add(OfTurns(planned, turns), &told_budget_, &lines);
   } else if (outcome.released && job_.codec->accounted && !outcome.spent.claims.empty() &&
              job_.plan.sampling != privacy::Sampling::kPasses) {
-    Add(OfEpsilon(planned, outcome.spent.epsilon()), &told_budget_, &lines);
+    Add(OfEpsilon(outcome, planned, budget), &told_budget_, &lines);
   }
   if (outcome.released && outcome.unclipped_fraction && job_.clip_schedule) {
     Add(OfClipping(*outcome.unclipped_fraction), &told_clip_, &lines);

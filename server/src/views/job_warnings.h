@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "evaluation/evaluation.h"
+#include "round/budget.h"
 #include "round/job_config.h"
 #include "round/round_outcome.h"
 #include "store/records.h"
@@ -33,13 +34,14 @@ class JobWarnings {
 
   // After a closed attempt:
   //   - the plan has more rounds left than the budget pays for, and these are at most kFewRounds.
-  //     Of passes: than devices have turns for. Of others: epsilon grows ever more slowly, so the
-  //     next releases add at most what the last one added;
+  //     Of passes: than devices have turns for. Of others: by the accountant, as the job ends;
   //   - under adaptive clipping, the bound has clipped nearly all updates or nearly none in
   //     kReleases releases one after the other, by the noisy share that they have released. Of a
   //     fixed bound no release tells that.
-  //   turns  of the job after this attempt; without devices: not known
-  std::vector<std::string> OnOutcome(const RoundOutcome& outcome, const JobTurns& turns);
+  //   turns   of the job after this attempt; without devices: not known
+  //   budget  of the job
+  std::vector<std::string> OnOutcome(const RoundOutcome& outcome, const JobTurns& turns,
+                                     const Budget& budget);
 
   // After an evaluation on the operator's samples: kEvaluations losses one after the other were
   // above kMoreLoss times the least one before.
@@ -47,7 +49,7 @@ class JobWarnings {
 
  private:
   std::string OfTurns(int64_t planned, const JobTurns& turns);
-  std::string OfEpsilon(int64_t planned, double epsilon);
+  std::string OfEpsilon(const RoundOutcome& outcome, int64_t planned, const Budget& budget);
   std::string OfClipping(double unclipped);
 
   const JobConfig& job_;

@@ -76,6 +76,7 @@ TEST_F(CsvTest, AFileWithoutHeaderHasNumberedColumns) {
   // Numbers as names do if somebody says so.
   EXPECT_EQ(Open("1,2,3\n3,4,0\n", ":header=yes")->size(), 1u);
   EXPECT_EQ(Open("1,2,y\n3,4,0\n", ":label=y")->size(), 1u);
+  EXPECT_SAYS(Refusal("walk,1,2\nrun,3,4\n"), "if this column is the label: label=1");
 }
 
 TEST_F(CsvTest, AMissingValueIsNan) {

@@ -49,33 +49,55 @@ RoundOutcome Released(uint32_t round, double epsilon = 0) {
   return outcome;
 }
 
+Budget BudgetOf(const JobConfig& config) {
+  Budget budget(config, JobPhases());
+  budget.SetFleet(kSmallDevices, 0, 0);
+  return budget;
+}
+
 TEST(JobWarnings, TurnsThatEndBeforeThePlanAreToldOnce) {
   JobConfig config = SmallPassesConfig();
   config.plan.rounds = 20;
   JobWarnings warnings(config);
-  EXPECT_TRUE(warnings.OnOutcome(Released(3), TurnsLeft(2, {9, 9, 9})).empty()) << "turns for many";
-  const std::vector<std::string> lines = warnings.OnOutcome(Released(4), TurnsLeft(2, {3, 3, 3}));
+  EXPECT_TRUE(warnings.OnOutcome(Released(3), TurnsLeft(2, {9, 9, 9}), BudgetOf(config)).empty())
+      << "turns for many";
+  const std::vector<std::string> lines =
+      warnings.OnOutcome(Released(4), TurnsLeft(2, {3, 3, 3}), BudgetOf(config));
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_TRUE(Says(lines[0], "WARNING: the budget is nearly spent: devices have turns for 4 more"))
       << lines[0];
   EXPECT_TRUE(Says(lines[0], "15 rounds of the plan are left")) << lines[0];
-  EXPECT_TRUE(warnings.OnOutcome(Released(5), TurnsLeft(2, {2, 2, 2})).empty()) << "once";
+  EXPECT_TRUE(warnings.OnOutcome(Released(5), TurnsLeft(2, {2, 2, 2}), BudgetOf(config)).empty())
+      << "once";
   JobWarnings whole(config);
-  EXPECT_TRUE(whole.OnOutcome(Released(15), TurnsLeft(2, {4, 4, 4})).empty())
+  EXPECT_TRUE(whole.OnOutcome(Released(15), TurnsLeft(2, {4, 4, 4}), BudgetOf(config)).empty())
       << "the plan ends as planned";
 }
 
-TEST(JobWarnings, ABudgetThatEndsBeforeThePlanIsToldOnce) {
+// By the accountant, not by what the last release added: after two rounds that says three more.
+TEST(JobWarnings, ABudgetThatEndsBeforeThePlanIsToldOnceWithTheRoundsThatItPaysFor) {
   JobConfig config = SmallConfig();
   config.plan.rounds = 30;
-  config.epsilon_budget = 4;
+  const auto spent = [&config](uint32_t rounds) { return privacy::Account(config.plan, rounds); };
+  config.epsilon_budget = spent(7).epsilon_of_releases();
+  const Budget budget = BudgetOf(config);
   JobWarnings warnings(config);
-  EXPECT_TRUE(warnings.OnOutcome(Released(0, 2), {}).empty()) << "the first one of this start";
-  EXPECT_TRUE(warnings.OnOutcome(Released(1, 2.2), {}).empty()) << "nine more";
-  const std::vector<std::string> lines = warnings.OnOutcome(Released(2, 2.7), {});
-  ASSERT_EQ(lines.size(), 1u);
-  EXPECT_TRUE(Says(lines[0], "epsilon 2.700 of 4 pays for about 2 more rounds")) << lines[0];
-  EXPECT_TRUE(warnings.OnOutcome(Released(3, 3.2), {}).empty()) << "once";
+  std::vector<std::string> told;
+  for (uint32_t round = 0; round < 7; ++round) {
+    RoundOutcome outcome = Released(round);
+    outcome.spent = spent(round + 1);
+    for (const std::string& line : warnings.OnOutcome(outcome, {}, budget)) told.push_back(line);
+    EXPECT_EQ(told.size(), round < 1 ? 0u : 1u) << round;
+  }
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_TRUE(Says(told[0], "pays for 5 more rounds, and 28 rounds of the plan are left"))
+      << told[0];
+  JobWarnings goes_on(config);
+  RoundOutcome fifth = Released(4);
+  fifth.spent = spent(5);
+  const std::vector<std::string> first = goes_on.OnOutcome(fifth, {}, budget);
+  ASSERT_EQ(first.size(), 1u) << "also of the first release after a restart";
+  EXPECT_TRUE(Says(first[0], "pays for 2 more rounds")) << first[0];
 }
 
 // A plan that is calibrated to its budget spends it in its last round.
@@ -83,12 +105,13 @@ TEST(JobWarnings, APlanThatSpendsItsBudgetWholeIsNoWarning) {
   JobConfig config = SmallConfig();
   config.plan.rounds = 30;
   const auto spent = [&config](uint32_t rounds) { return privacy::Account(config.plan, rounds); };
-  config.epsilon_budget = spent(30).epsilon();
+  config.epsilon_budget = spent(30).epsilon_of_releases();
+  const Budget budget = BudgetOf(config);
   JobWarnings warnings(config);
   for (uint32_t round = 0; round < 30; ++round) {
     RoundOutcome outcome = Released(round);
     outcome.spent = spent(round + 1);
-    EXPECT_TRUE(warnings.OnOutcome(outcome, {}).empty()) << round;
+    EXPECT_TRUE(warnings.OnOutcome(outcome, {}, budget).empty()) << round;
   }
 }
 
@@ -101,7 +124,7 @@ TEST(JobWarnings, ABoundThatClipsNearlyAllForLongIsToldOnce) {
     for (uint32_t round = 0; round < 20; ++round) {
       RoundOutcome outcome = Released(round);
       outcome.unclipped_fraction = round == 3 ? 0.5 : share;
-      for (const std::string& line : warnings.OnOutcome(outcome, {})) {
+      for (const std::string& line : warnings.OnOutcome(outcome, {}, BudgetOf(config))) {
         EXPECT_EQ(round, 8u) << "five one after the other";
         lines.push_back(line);
       }

@@ -55,7 +55,7 @@ class JobWordsTest : public SqliteStoreTest {
 
   std::string WhyNotResumed() {
     try {
-      ReopenJob(*store_);
+      ProposeReopening(*store_);
     } catch (const std::invalid_argument& error) {
       return error.what();
     }
@@ -64,6 +64,21 @@ class JobWordsTest : public SqliteStoreTest {
 
   std::optional<SqliteStore> store_;
 };
+
+TEST_F(JobWordsTest, AStopSaysWhatItEndsAndRefusesWhatIsOver) {
+  EXPECT_THROW(ProposeStop(*store_), std::invalid_argument);
+  Begin(SmallConfig());
+  ReleaseOne();
+  const JobProposal stop = ProposeStop(*store_);
+  EXPECT_EQ(stop.question, "end job 1 for good?");
+  EXPECT_TRUE(Says(stop.lines.at(0), "with 1 round released")) << stop.lines[0];
+  EXPECT_TRUE(Says(stop.lines[0], "cannot go on")) << stop.lines[0];
+  EXPECT_TRUE(Says(stop.lines[0], "`sotto job pause`")) << stop.lines[0];
+  EXPECT_EQ(store_->ReadHistory().requests.size(), 1u) << "a proposal asks nothing of the server";
+  EXPECT_THROW(RequireQueued(*store_, 7), std::invalid_argument);
+  store_->HaltJob({Halt::kOperator, "ended"});
+  EXPECT_THROW(ProposeStop(*store_), std::invalid_argument) << "with --dry-run, too";
+}
 
 TEST_F(JobWordsTest, AProposalSaysBothThingsThatCanHappenToAJobWithoutARelease) {
   EXPECT_EQ(ProposeJob(Proposed(), false, *store_).question, "begin this job?");

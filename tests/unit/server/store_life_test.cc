@@ -235,6 +235,20 @@ TEST_F(StoreLifeTest, WithALifeEpsilonNoJobWithoutNoiseBegins) {
   EXPECT_TRUE(SaysWords(Refusal(config), "without noise"));
 }
 
+// What the devices have had counts, though a new device would need less.
+TEST_F(StoreLifeTest, TheLifeEpsilonThatARefusalNamesHasRoomForAllTurnsOfTheJob) {
+  RaiseForExactNoise(EpsilonOfTurns(2));
+  const JobConfig first = SmallPassesConfig(2, 6);
+  RunJob(first, false);
+  const JobConfig next = SmallPassesConfig(3, 9);
+  const double enough = LifeEpsilonFor(privacy::LimitOf(first.plan) + privacy::LimitOf(next.plan),
+                                       kDelta, next.plan.certificate);
+  const std::string refusal = Refusal(next);
+  EXPECT_TRUE(SaysWords(refusal, "no room for all turns")) << refusal;
+  EXPECT_TRUE(SaysWords(refusal, fmt::format("raise-life-epsilon {} {:.1f}`", path_, enough)))
+      << refusal;
+}
+
 // A device that has room for a turn may be asked for it; the others end nobody's job.
 TEST_F(StoreLifeTest, ADeviceWithoutRoomIsNotAsked) {
   RaiseForExactNoise(EpsilonOfTurns(3));

@@ -253,7 +253,13 @@ class CsvReader {
   }
 
   posix::FileError Defect(const CsvRow& row, size_t column, std::string why) const {
-    if (is_first_ && !columns_.has_header) why += "; if this row names the columns: header=yes";
+    if (is_first_ && !columns_.has_header) {
+      why += "; if this row names the columns: header=yes";
+      const bool is_guessed = columns_.label && request_.Text("label").empty();
+      if (is_guessed && columns_.label != column) {
+        why += fmt::format("; if this column is the label: label={}", column + 1);
+      }
+    }
     return file_.Defect(fmt::format("column {}", columns_.Describe(column)),
                         row[column].empty() ? "empty" : Quoted(row[column]), why);
   }
