@@ -93,8 +93,7 @@ void SetPaused(const JobOptions& o, bool paused) {
   const bool was = store->IsPaused();
   store->SetPaused(paused);
   if (!paused || was) {
-    fmt::print("{}: {}\n", o.store,
-               paused ? "was already paused" : "the pause is over, and rounds open again");
+    fmt::print("{}: {}\n", o.store, paused ? "was already paused" : "the pause is over");
     return;
   }
   const History history = store->ReadHistory();

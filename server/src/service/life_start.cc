@@ -72,7 +72,7 @@ void RequireLife(const std::string& store, const History& history, const JobConf
 }
 
 // What each device has had at most, and all turns of the job; where no life epsilon has room for
-// both, those of the job.
+// both, all turns of the job alone.
 privacy::Turns AllTurnsOf(const History& history, const JobConfig& config) {
   const privacy::Turns job = privacy::LimitOf(config.plan);
   const privacy::Turns all = MostOf(config.turns_before, history, true) + job;
