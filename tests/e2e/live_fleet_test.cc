@@ -327,6 +327,25 @@ TEST(LiveFleetTest, AServerStaysAndAKillLosesNoJobAndNoRequest) {
   Stop(server);
 }
 
+// Each link began with a longer silence than the last one, until the server closed them all.
+TEST(LiveFleetTest, DevicesWhoseLinksAreLostInQuickSuccessionAnswerTheNextJobAtOnce) {
+  Site site(2);
+  site.stays = true;
+  Server server = site.Serve({});
+  std::vector<Process> clients = site.Clients(server.port, {"--accept-model", "any"});
+  for (size_t links = 1; links <= 4; ++links) {
+    for (size_t i = 0; i < 2; ++i) {
+      const std::string log = site.ClientLog(i);
+      EXPECT_TRUE(Eventually([&] { return Count(ReadFile(log), ": waiting for") == links; }));
+    }
+    if (links == 4) break;
+    server.process.End();
+    server = site.Serve({"--listen", Address(server.port)});
+  }
+  EXPECT_TRUE(Says(Sotto(site, StartJob(site, "2")), "job 1 has begun"));
+  EXPECT_TRUE(Eventually([&] { return server.releases() == 2; }, 5000)) << ReadFile(server.log);
+}
+
 // The kill comes at any moment of the stop: before the request is in the store, before the server
 // sees it, while the job ends, before the next one begins.
 // SECURITY.md S26.
