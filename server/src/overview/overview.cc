@@ -17,6 +17,7 @@
 #include "base/json_text.h"
 #include "codec/codecs.h"
 #include "plans/claim_kinds.h"
+#include "round/receipts.h"
 #include "sotto/version.h"
 #include "store/history.h"
 #include "views/claims_output.h"
@@ -322,7 +323,8 @@ JobStanding StandingOf(const JobLedger& job, JobPlace place, bool is_paused, Aud
   }
   if (place != JobPlace::kServed) {
     std::string reason = "no server runs";
-    if (is_operators) reason += "; `sotto serve` goes on with it";
+    const bool is_older = job.halt && job.halt->reason.find(kOlderCopy) != std::string::npos;
+    if (is_operators) reason += is_older ? "; leave it so" : "; `sotto serve` goes on with it";
     if (is_operators && job.halt) reason += "; the last server said: " + job.halt->reason;
     return {"interrupted", nullptr, reason};
   }

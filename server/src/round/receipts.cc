@@ -118,12 +118,12 @@ Receipts::Seen Receipts::Read(ByteSpan receipt) {
                   std::equal(found->second.begin(), found->second.end(), receipt.begin() + kTagAt);
   if (!seen.is_known) {
     seen.why_stale = fmt::format(
-        "a device took part in attempt {} at round {} of a job, and this store {}: the store is an "
-        "older copy, or two servers ran on two copies of it; restore the copy that was used last. "
-        "If it is lost, `sotto store recover` goes on with this one: it asks only devices that "
+        "a device took part in attempt {} at round {} of a job, and this store {}: {}, or two "
+        "servers ran on two copies of it; restore the copy that was used last. If it is lost, `sotto store recover` goes on with this one: it asks only devices that "
         "show what they have spent",
         name.attempt + 1, name.round + 1,
-        found == known_.end() ? "does not know that attempt" : "holds another one in its place");
+        found == known_.end() ? "does not know that attempt" : "holds another one in its place",
+        kOlderCopy);
   }
   const int64_t count =
       receipt[0] == kFormat ? receipt[kTurnsAt] + 256 * receipt[kTurnsAt + 1] : kMostTurns;

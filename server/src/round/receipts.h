@@ -66,6 +66,9 @@ constexpr size_t kReceiptSize = 63;
 constexpr size_t kFormerReceiptSize = 49;  // of format 1
 static_assert(kReceiptSize <= kMaxReceiptSize, "a device must be able to keep it");
 
+// In the text of each StaleLog.
+inline constexpr char kOlderCopy[] = "the store is an older copy";
+
 // A device has seen what the log does not hold.
 class StaleLog : public std::runtime_error {
  public:

@@ -13,7 +13,7 @@
 #include "evaluation/evaluation.h"
 #include "net/server.h"
 #include "round/round_figures.h"
-#include "service/store_watch.h"
+#include "store/store_watch.h"
 
 namespace sotto::server {
 

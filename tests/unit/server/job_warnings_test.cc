@@ -8,7 +8,7 @@
 
 #include "backends/open_store.h"
 #include "service/metrics.h"
-#include "service/store_watch.h"
+#include "store/store_watch.h"
 #include "unit/server/small_job.h"
 #include "unit/server/store_fixture.h"
 #include "unit/test_folder.h"

@@ -212,6 +212,10 @@ TEST_F(OverviewTest, AJobThatEndsBeforeItsPlanIsOverInEveryView) {
   EXPECT_TRUE(ended(Audience::kPublic)["ended"].is_null());
   EXPECT_EQ(ended(Audience::kPublic)["state"], "interrupted") << "no server runs it";
   EXPECT_EQ(OverviewOfStore(store, Audience::kPublic)["jobs"][0]["ended"], "replaced");
+  const auto advice = [&] { return ended(Audience::kOperator)["reason"].get<std::string>(); };
+  EXPECT_NE(advice().find("`sotto serve` goes on with it"), std::string::npos);
+  store.HaltJob({Halt::kWaiting, kOlderCopy});
+  EXPECT_EQ(advice().find("no server runs; leave it so; the last server said: "), 0u) << advice();
   JobConfig config = SmallConfig();
   config.plan.rounds = 1000;
   store.BeginJob(OtherRecordOf(config));

@@ -1,5 +1,5 @@
 // Watches the store of a running server: the room on its disk, and how old its newest copy is. Part
-// of sotto::server/service.
+// of sotto::server/store.
 //
 // Stateless, safe from any thread.
 #pragma once

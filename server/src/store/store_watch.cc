@@ -1,4 +1,4 @@
-#include "service/store_watch.h"
+#include "store/store_watch.h"
 
 #include <algorithm>
 #include <ctime>
