@@ -119,8 +119,9 @@ Receipts::Seen Receipts::Read(ByteSpan receipt) {
   if (!seen.is_known) {
     seen.why_stale = fmt::format(
         "a device took part in attempt {} at round {} of a job, and this store {}: {}, or two "
-        "servers ran on two copies of it; restore the copy that was used last. If it is lost, `sotto store recover` goes on with this one: it asks only devices that "
-        "show what they have spent",
+        "servers ran on two copies of it; restore the copy that was used last. If it is lost, "
+        "`sotto store recover` goes on with this one: it asks only devices that show what they "
+        "have spent",
         name.attempt + 1, name.round + 1,
         found == known_.end() ? "does not know that attempt" : "holds another one in its place",
         kOlderCopy);
