@@ -323,7 +323,8 @@ posix::Command SimulateCommand() {
       .Footer(JobFooter("all rounds are released or the budget is spent",
                         {{kExitGaveUp,
                           "the job gave up: too few devices checked in, or training "
-                          "diverged"}}))
+                          "diverged"},
+                         {kExitOlderCopy, "(serve) the store is an older copy"}}))
       .Renames(OptionsOfNodes())
       .Runs(RunSimulate);
 }
