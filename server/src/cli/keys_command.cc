@@ -188,18 +188,6 @@ void RequireUsefulLife(const KeysOptions& o, size_t devices) {
   if (!room.empty()) fmt::print(stderr, "note: {}\n", room);
 }
 
-// Of a store that is not there yet: what it would refuse once it was made.
-void RequireNames(const std::vector<Registration>& devices) {
-  for (const Registration& each : devices) {
-    for (const std::string& name : {each.device.id, each.owner}) {
-      if (name.empty() || IsValidDeviceId(BytesOf(name))) continue;
-      throw std::invalid_argument(
-          fmt::format("keys new: name '{}': use 1 to 64 characters of A-Z a-z 0-9 . _ -", name));
-    }
-    if (each.device.id.empty()) throw std::invalid_argument("keys new: a device needs a name");
-  }
-}
-
 // A store is made last: what fails before leaves none.
 void RunNew(const KeysOptions& o) {
   std::vector<Registration> devices = NewDevices(o);

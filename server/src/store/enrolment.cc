@@ -144,6 +144,17 @@ bool HoldsKey(const std::string& path, const std::vector<Device>& keys) {
          has([&] { return posix::ReadKit(path).key; });
 }
 
+void RequireNames(const std::vector<Registration>& devices) {
+  for (const Registration& each : devices) {
+    for (const std::string& name : {each.device.id, each.owner}) {
+      if (name.empty() || IsValidDeviceId(BytesOf(name))) continue;
+      throw std::invalid_argument(
+          fmt::format("keys new: name '{}': use 1 to 64 characters of A-Z a-z 0-9 . _ -", name));
+    }
+    if (each.device.id.empty()) throw std::invalid_argument("keys new: a device needs a name");
+  }
+}
+
 std::vector<Device> ReplacedKeysOf(const std::string& id, Store& store) {
   std::vector<Device> keys;
   for (const FormerKey& former : store.LoadFormerKeys()) {

@@ -37,6 +37,9 @@ posix::KitSettings KitOf(const std::string& id, const posix::KitSettings& given,
 // std::invalid_argument, which says what to add, if there is none, or no server.
 posix::KitSettings WithModel(posix::KitSettings settings, const History& history);
 
+// What a store refuses of new devices, for one that is not there yet. Throws std::invalid_argument.
+void RequireNames(const std::vector<Registration>& devices);
+
 // Whether this is a key file, or a kit, with exactly one of these keys.
 bool HoldsKey(const std::string& path, const std::vector<Device>& keys);
 
