@@ -39,6 +39,12 @@ constexpr size_t kMaxModelNameSize = 64;
 // The most bytes of Request::differs. A device cuts it to what its frame has room for.
 constexpr size_t kMaxDifferenceSize = 160;
 
+// The most bytes of a model's check (Model::check). The SDK's check has kModelCheckSize.
+constexpr size_t kMaxModelCheckSize = 16;
+
+// The most bytes of Reply::claims.
+constexpr size_t kMaxClaimsSize = 128;
+
 // Why the server refuses. Values cross the wire: never renumber. The device acts on Reply::final
 // and Reply::wait_ms alone, so an unknown code does no harm.
 enum class ErrorCode : uint8_t {
@@ -88,6 +94,38 @@ constexpr uint32_t kFeatureStays = 1 << 10;
 // After a kModelMismatch it asks for the description of the job's model, and takes that model or
 // says what differs: only then its operator need be told.
 constexpr uint32_t kFeatureDescription = 1 << 11;
+// Takes a model as a difference from one that it holds, from the initial model or from zeros.
+constexpr uint32_t kFeatureDifferences = 1 << 12;
+
+// Features of a server, as bits; they cross the wire: never renumber. The server remembers what a
+// Hello of this connection has said: each later one says only what has changed, and hold_ms.
+constexpr uint32_t kServerRemembersHello = 1 << 0;
+
+// From which model a download is a difference. Values cross the wire: never renumber.
+enum class ModelBase : uint8_t {
+  kHeld = 0,     // the one that the device holds, by Request::held
+  kInitial = 1,  // InitialWeights() of weights_key
+  kZeros = 2,
+};
+
+// ModelOffer::grid of the grid of 2^exponent, -20 <= exponent <= 0.
+constexpr uint32_t kGridOffset = 21;
+constexpr uint32_t kMostGrid = kGridOffset;
+
+// A model that a device may download, and as what. Parameters on a grid are multiples of
+// 2^exponent. The download is then the code of a difference (model_difference.h), else the
+// parameters as float32, little endian.
+struct ModelOffer {
+  // The model's check (ModelCheck() in model_difference.h), at most kMaxModelCheckSize bytes: the
+  // device compares what it gets with it, and says it as Request::held later. Empty: an old server,
+  // which sends float32.
+  ByteSpan check;
+  uint32_t grid = 0;  // 0: float32; else exponent + kGridOffset, see model_difference.h
+  ModelBase base = ModelBase::kHeld;
+  ByteSpan weights_key;  // [32] of the job's initial model; empty: it has none
+  uint32_t size = 0;     // bytes of the code, 0 if there is nothing to change
+  uint32_t code = 0;     // names these bytes, for Request::code
+};
 
 // What a device can do. It is the same in every round, drawn or not. A server gives a task only to
 // devices that have what it needs, and tells all others to wait.
@@ -103,11 +141,14 @@ struct Request {
     kGetModel,
     kUpdateBegin,
     kUpdateChunk,
-    kGetDescription
+    kGetDescription,
+    kGetRelease,
   };
   Kind kind = Kind::kNone;
 
-  // kHello. If the version is not kProtocolVersion, the other fields mean nothing.
+  // kHello. If the version is not kProtocolVersion, the other fields mean nothing. Version 0 is a
+  // later Hello of a connection to a server with kServerRemembersHello: what is left out is as
+  // before, but for hold_ms and differs, which each Hello says anew.
   uint32_t version = kProtocolVersion;
   ByteSpan device_id;
   ByteSpan model_digest;                  // [kSha256Size]
@@ -120,8 +161,14 @@ struct Request {
   // How the device's model differs from the job's, in words for people, after a kModelMismatch: at
   // most kMaxDifferenceSize bytes that may hold anything. Empty: the device does not say.
   ByteSpan differs;
+  // kHello, kGetRelease: the check of the model that the device holds, at most kMaxModelCheckSize
+  // bytes; empty: none.
+  ByteSpan held;
 
-  // kGetModel: byte offset into the parameters, a multiple of 4.
+  // kGetModel: ModelOffer::code; 0: the open round's model as float32.
+  uint32_t code = 0;
+
+  // kGetModel: byte offset into the code, or into the float32 parameters: then a multiple of 4.
   // kUpdateChunk: byte offset of `bytes` in the encoded update.
   // kGetDescription: byte offset into the description of the job's model.
   uint32_t offset = 0;
@@ -143,11 +190,21 @@ struct Request {
 };
 
 struct Reply {
-  enum class Kind : uint8_t { kWait, kTrain, kDone, kModelChunk, kAck, kError, kDescriptionChunk };
+  enum class Kind : uint8_t {
+    kWait,
+    kTrain,
+    kDone,
+    kModelChunk,
+    kAck,
+    kError,
+    kDescriptionChunk,
+    kRelease,
+  };
   Kind kind = Kind::kError;
 
   uint32_t wait_ms = 0;  // kWait: poll again after this; kError, not final: retry after this
   WaitState state = WaitState::kUnknown;  // kWait: what the device waits for
+  uint32_t server_features = 0;           // kWait, kTrain: bits, kServerRemembersHello
 
   // kTrain: a round for which the device was drawn
   TrainTask task;
@@ -158,8 +215,16 @@ struct Reply {
   // none, it announces the update as soon as there is one.
   uint32_t report_ms = 0;
 
-  // kModelChunk: little-endian float32 parameters, a multiple of 4 bytes and not empty, from the
-  // offset asked for.
+  // kTrain: the round's model. kRelease: the newest released one.
+  ModelOffer model;
+  // kRelease: the job of that model, how many rounds it has released, whether it is over, and what
+  // is claimed for it, in words for people: at most kMaxClaimsSize bytes that may hold anything.
+  ByteSpan job_id;  // [kJobIdSize]
+  uint32_t rounds = 0;
+  ByteSpan claims;
+
+  // kModelChunk: bytes of the code, or of the little-endian float32 parameters (then a multiple of
+  // 4), not empty, from the offset asked for.
   // kDescriptionChunk: bytes of the description, from the offset asked for, at least 1.
   // kError, with kModelMismatch: the name of the job's model, for people, at most kMaxModelNameSize
   // bytes that may hold anything; empty: the server does not say. A view like all others: copy it
@@ -177,7 +242,7 @@ struct Reply {
 
   // kError
   ErrorCode code = ErrorCode::kUnknown;
-  bool final = false;  // true: give this round up
+  bool final = false;  // true: give this round up; kRelease: the job is over
 };
 
 }  // namespace sotto

@@ -22,6 +22,9 @@ class Packing {
     return true;
   }
 
+  // Of a message within the message: whether it is there.
+  void Has(bool& wire, bool ours) { wire = ours; }
+
   // Enums and numbers.
   template <class Field, class Ours>
   void operator()(Field& wire, const Ours& ours) {
@@ -44,6 +47,9 @@ class Unpacking {
     ours.kind = kind;
     return true;
   }
+
+  // A message that is not there has all fields 0.
+  void Has(const bool&, bool) {}
 
   // An enum that nanopb has stored. nanopb stores any number that arrives, and C++ must not read an
   // enum whose number is outside its range, so this copies the number first. A number that is too

@@ -18,6 +18,8 @@ static_assert(sotto_Batches_BATCHES_WITH_REPLACEMENT ==
               static_cast<int>(Batches::kWithReplacement));
 static_assert(sotto_RatePower_RATE_POWER_HALF == static_cast<int>(RatePower::kHalf));
 static_assert(sotto_RatePower_RATE_POWER_ONE == static_cast<int>(RatePower::kOne));
+static_assert(sotto_ModelBase_MODEL_BASE_INITIAL == static_cast<int>(ModelBase::kInitial));
+static_assert(sotto_ModelBase_MODEL_BASE_ZEROS == static_cast<int>(ModelBase::kZeros));
 static_assert(sotto_GradientClipOf_GRADIENT_CLIP_OF_SAMPLE ==
               static_cast<int>(GradientClipOf::kSample));
 
@@ -31,19 +33,36 @@ bool IsKnown(const TrainingOptions& t) {
          t.gradient_clip_of <= GradientClipOf::kSample;
 }
 
+bool IsWithinLimits(const ModelOffer& m) {
+  const bool has_key = m.weights_key.size() == sizeof(Key::bytes);
+  return m.check.size() <= kMaxModelCheckSize && m.grid <= kMostGrid &&
+         m.base <= ModelBase::kZeros && (has_key || m.weights_key.empty()) &&
+         (has_key || m.base != ModelBase::kInitial);
+}
+
+// Of another version than ours nothing is known. A later Hello of a connection has no version.
+bool IsHelloWithinLimits(const Request& r) {
+  if (r.version != kProtocolVersion && r.version != 0) return true;
+  const bool has_room = r.receipt.size() <= kMaxReceiptSize &&
+                        r.differs.size() <= kMaxDifferenceSize &&
+                        r.held.size() <= kMaxModelCheckSize;
+  return has_room &&
+         (r.version == 0 || (IsValidDeviceId(r.device_id) && r.model_digest.size() == kSha256Size &&
+                             IsMaxFrame(r.max_frame)));
+}
+
 // The limits of a message, the same for writing and reading. They include the limits of
 // sotto.options, because nanopb does not check the size of views.
 bool IsWithinLimits(const Request& r) {
   switch (r.kind) {
     case Request::Kind::kHello:
-      return r.version != kProtocolVersion ||
-             (IsValidDeviceId(r.device_id) && r.model_digest.size() == kSha256Size &&
-              IsMaxFrame(r.max_frame) && r.receipt.size() <= kMaxReceiptSize &&
-              r.differs.size() <= kMaxDifferenceSize);
+      return IsHelloWithinLimits(r);
     case Request::Kind::kGetDescription:
       return true;
     case Request::Kind::kGetModel:
-      return r.offset % 4 == 0;
+      return r.code != 0 || r.offset % 4 == 0;
+    case Request::Kind::kGetRelease:
+      return r.held.size() <= kMaxModelCheckSize;
     case Request::Kind::kUpdateBegin:
       return r.job_id.size() == kJobIdSize && r.nonce.size() == kNonceSize &&
              UpdateFormat{r.coding, DitherKind::kGaussian, 0}.CanCarry(
@@ -62,9 +81,12 @@ bool IsWithinLimits(const Reply& r) {
       return r.task.format.CanCarry(r.task.clip_bit_q20, r.task.accuracy_q20,
                                     r.task.private_noise_q20) &&
              IsKnown(r.task.training) && IsMaxFrame(r.max_frame) &&
-             r.receipt.size() <= kMaxReceiptSize;
+             r.receipt.size() <= kMaxReceiptSize && IsWithinLimits(r.model);
     case Reply::Kind::kModelChunk:
-      return !r.bytes.empty() && r.bytes.size() % 4 == 0;
+      return !r.bytes.empty();
+    case Reply::Kind::kRelease:
+      return r.job_id.size() == kJobIdSize && r.claims.size() <= kMaxClaimsSize &&
+             !r.model.check.empty() && IsWithinLimits(r.model);
     case Reply::Kind::kError:
       return static_cast<uint8_t>(r.code) <= kLastErrorCode && r.bytes.size() <= kMaxModelNameSize;
     case Reply::Kind::kDescriptionChunk:
@@ -95,8 +117,10 @@ bool RequestFields(Way& way, Wire& wire, Ours& r) {
     way(m.hello.features, r.abilities.features);
     way(m.hello.hold_ms, r.hold_ms);
     way(m.hello.differs, r.differs);
+    way(m.hello.held, r.held);
   } else if (way.Is(wire, sotto_Request_get_model_tag, r, Kind::kGetModel)) {
     way(m.get_model.offset, r.offset);
+    way(m.get_model.code, r.code);
   } else if (way.Is(wire, sotto_Request_update_begin_tag, r, Kind::kUpdateBegin)) {
     way(m.update_begin.job, r.job_id);
     way(m.update_begin.round, r.round);
@@ -112,6 +136,8 @@ bool RequestFields(Way& way, Wire& wire, Ours& r) {
     way(m.update_chunk.last, r.last);
   } else if (way.Is(wire, sotto_Request_get_description_tag, r, Kind::kGetDescription)) {
     way(m.get_description.offset, r.offset);
+  } else if (way.Is(wire, sotto_Request_get_release_tag, r, Kind::kGetRelease)) {
+    way(m.get_release.held, r.held);
   } else {
     return false;
   }
@@ -149,17 +175,31 @@ void TrainFields(Way& way, Wire& wire, Ours& task) {
 }
 
 template <class Way, class Wire, class Ours>
+void ModelFields(Way& way, Wire& wire, Ours& model) {
+  way(wire.check, model.check);
+  way(wire.grid, model.grid);
+  way(wire.base, model.base);
+  way(wire.weights_key, model.weights_key);
+  way(wire.size, model.size);
+  way(wire.code, model.code);
+}
+
+template <class Way, class Wire, class Ours>
 bool ReplyFields(Way& way, Wire& wire, Ours& r) {
   using Kind = Reply::Kind;
   auto& m = wire.message;
   if (way.Is(wire, sotto_Reply_wait_tag, r, Kind::kWait)) {
     way(m.wait.wait_ms, r.wait_ms);
     way(m.wait.state, r.state);
+    way(m.wait.server_features, r.server_features);
   } else if (way.Is(wire, sotto_Reply_train_tag, r, Kind::kTrain)) {
     TrainFields(way, m.train, r.task);
     way(m.train.max_frame, r.max_frame);
     way(m.train.receipt, r.receipt);
     way(m.train.report_ms, r.report_ms);
+    way(m.train.server_features, r.server_features);
+    way.Has(m.train.has_model, !r.model.check.empty());
+    ModelFields(way, m.train.model, r.model);
   } else if (way.Is(wire, sotto_Reply_chunk_tag, r, Kind::kModelChunk)) {
     way(m.chunk.bytes, r.bytes);
   } else if (way.Is(wire, sotto_Reply_ack_tag, r, Kind::kAck)) {
@@ -174,6 +214,13 @@ bool ReplyFields(Way& way, Wire& wire, Ours& r) {
   } else if (way.Is(wire, sotto_Reply_description_chunk_tag, r, Kind::kDescriptionChunk)) {
     way(m.description_chunk.bytes, r.bytes);
     way(m.description_chunk.size, r.size);
+  } else if (way.Is(wire, sotto_Reply_release_tag, r, Kind::kRelease)) {
+    way.Has(m.release.has_model, true);
+    ModelFields(way, m.release.model, r.model);
+    way(m.release.job, r.job_id);
+    way(m.release.rounds, r.rounds);
+    way(m.release.final, r.final);
+    way(m.release.claims, r.claims);
   } else {
     return way.Is(wire, sotto_Reply_done_tag, r, Kind::kDone);
   }

@@ -27,6 +27,8 @@ inline const std::vector<uint8_t> kDigest = Pattern(kSha256Size);
 inline const std::vector<uint8_t> kJob = Pattern(kJobIdSize);
 inline const std::vector<uint8_t> kNonce = Pattern(kNonceSize);
 inline const std::vector<uint8_t> kReceipt = Pattern(kMaxReceiptSize);
+inline const std::vector<uint8_t> kCheck = Pattern(kMaxModelCheckSize);
+inline const std::vector<uint8_t> kWeightsKey = Pattern(sizeof(Key::bytes));
 inline const std::vector<uint8_t> kChunk = Pattern(MaxChunkBytes(kMaxMaxFrame));
 
 inline Request Make(Request::Kind kind) {
@@ -48,6 +50,16 @@ inline Request HelloAtItsLimits() {
   r.max_frame = kMaxMaxFrame;
   r.receipt = View(kReceipt);
   r.abilities = {kMax32, kMax32};
+  r.held = View(kCheck);
+  return r;
+}
+
+// A later one of a connection.
+inline Request ShortHello() {
+  Request r = Make(Request::Kind::kHello);
+  r.version = 0;
+  r.max_frame = 0;
+  r.hold_ms = kMax32;
   return r;
 }
 
@@ -101,6 +113,28 @@ inline Reply TrainAtItsLimits() {
   r.max_frame = kMaxMaxFrame;
   r.receipt = View(kReceipt);
   r.report_ms = kMax32;
+  r.server_features = kMax32;
+  return r;
+}
+
+inline ModelOffer OfferAtItsLimits() {
+  return {View(kCheck), kMostGrid, ModelBase::kZeros, View(kWeightsKey), kMax32, kMax32};
+}
+
+inline Reply TrainWithAnOffer() {
+  Reply r = TrainAtItsLimits();
+  r.receipt = {};
+  r.model = OfferAtItsLimits();
+  return r;
+}
+
+inline Reply ReleaseAtItsLimits() {
+  Reply r = Make(Reply::Kind::kRelease);
+  r.model = OfferAtItsLimits();
+  r.job_id = View(kJob);
+  r.rounds = kMax32;
+  r.final = true;
+  r.claims = View(kChunk).first(kMaxClaimsSize);
   return r;
 }
 
@@ -116,8 +150,21 @@ inline std::vector<Request> Requests(uint32_t max_frame) {
   smallest_name.abilities = {};
   Request get_description = Make(Request::Kind::kGetDescription);
   get_description.offset = kMax32;
-  return {HelloAtItsLimits(),       smallest_name,      other_version,   get_model,
-          UpdateBeginAtItsLimits(), ChunkOf(max_frame), get_description, {}};
+  Request get_code = get_model;
+  get_code.offset = get_code.code = kMax32;
+  Request get_release = Make(Request::Kind::kGetRelease);
+  get_release.held = View(kCheck);
+  return {HelloAtItsLimits(),
+          ShortHello(),
+          smallest_name,
+          other_version,
+          get_model,
+          get_code,
+          get_release,
+          UpdateBeginAtItsLimits(),
+          ChunkOf(max_frame),
+          get_description,
+          {}};
 }
 
 inline std::vector<Reply> Replies(uint32_t max_frame) {
@@ -142,8 +189,18 @@ inline std::vector<Reply> Replies(uint32_t max_frame) {
   Reply description = Make(Reply::Kind::kDescriptionChunk);
   description.bytes = View(kChunk).first(MaxChunkBytes(max_frame));
   description.size = kMax32;
-  return {wait,     TrainAtItsLimits(), Make(Reply::Kind::kDone), chunk, ack, salted_ack, error,
-          mismatch, description};
+  wait.server_features = kMax32;
+  return {wait,
+          TrainAtItsLimits(),
+          TrainWithAnOffer(),
+          Make(Reply::Kind::kDone),
+          chunk,
+          ack,
+          salted_ack,
+          error,
+          mismatch,
+          description,
+          ReleaseAtItsLimits()};
 }
 
 inline bool Equal(ByteSpan a, ByteSpan b) {
@@ -170,6 +227,8 @@ inline void ExpectEqual(const Request& a, const Request& b) {
   EXPECT_EQ(a.abilities.features, b.abilities.features);
   EXPECT_EQ(a.hold_ms, b.hold_ms);
   EXPECT_TRUE(Equal(a.differs, b.differs));
+  EXPECT_TRUE(Equal(a.held, b.held));
+  EXPECT_EQ(a.code, b.code);
   const bool means_more = a.version == kProtocolVersion;
   EXPECT_EQ(means_more ? a.max_frame : 0, means_more ? b.max_frame : 0);
 }
@@ -201,6 +260,15 @@ inline void ExpectEqual(const TrainTask& a, const TrainTask& b) {
   EXPECT_EQ(a.clip_bit_q20, b.clip_bit_q20);
 }
 
+inline void ExpectEqual(const ModelOffer& a, const ModelOffer& b) {
+  EXPECT_TRUE(Equal(a.check, b.check));
+  EXPECT_EQ(a.grid, b.grid);
+  EXPECT_EQ(a.base, b.base);
+  EXPECT_TRUE(Equal(a.weights_key, b.weights_key));
+  EXPECT_EQ(a.size, b.size);
+  EXPECT_EQ(a.code, b.code);
+}
+
 inline void ExpectEqual(const Reply& a, const Reply& b) {
   EXPECT_EQ(a.kind, b.kind);
   EXPECT_EQ(a.wait_ms, b.wait_ms);
@@ -216,6 +284,11 @@ inline void ExpectEqual(const Reply& a, const Reply& b) {
   EXPECT_EQ(a.complete, b.complete);
   EXPECT_EQ(a.code, b.code);
   EXPECT_EQ(a.final, b.final);
+  EXPECT_EQ(a.server_features, b.server_features);
+  ExpectEqual(a.model, b.model);
+  EXPECT_TRUE(Equal(a.job_id, b.job_id));
+  EXPECT_EQ(a.rounds, b.rounds);
+  EXPECT_TRUE(Equal(a.claims, b.claims));
 }
 
 inline Status Encode(const Request& r, uint32_t max_frame, MutableByteSpan out, size_t* size) {
