@@ -19,7 +19,7 @@ namespace sotto::server {
 constexpr uint32_t kKeptStateVersion = 1;
 
 // Values are stored: never renumber.
-enum class StateOwner : uint32_t { kNone = 0, kMomentum = 1, kAdam = 2, kAverage = 3 };
+enum class StateOwner : uint32_t { kNone = 0, kMomentum = 1, kAdam = 2, kAverage = 3, kGrid = 4 };
 
 // Real is float or double.
 template <class Real>

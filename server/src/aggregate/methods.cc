@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "aggregate/model_average.h"
+#include "aggregate/released_grid.h"
 
 namespace sotto::server {
 
@@ -82,7 +83,11 @@ std::unique_ptr<const Estimator> MakeEstimator(const AggregationOptions& options
 }
 
 std::unique_ptr<Optimiser> MakeOptimiser(const AggregationOptions& options) {
+  if (!(options.grid >= 0 && options.grid <= kMostGridFactor)) {
+    throw std::invalid_argument(fmt::format("--grid is in [0, {}]", kMostGridFactor));
+  }
   std::unique_ptr<Optimiser> optimiser = ChooseOptimiser(options).make(options);
+  if (options.grid > 0) optimiser = MakeGrid(options.grid, std::move(optimiser));
   const std::optional<double> growth = AverageGrowth(options.average);
   return growth ? MakeAveraging(*growth, std::move(optimiser)) : std::move(optimiser);
 }

@@ -115,7 +115,7 @@ class SingleRun {
     std::optional<RunState> resume;
     if (!request.resume.empty()) {
       resume = ReadRunState(request.resume);
-      KeepSampling(PlanFromConfiguration(request.resume, resume->configuration), &request_);
+      KeepBegun(request.resume, resume->configuration, &request_);
     }
     config_ = MakeSimulation(WithNoiseDecay(request_));
     config_.resume = std::move(resume);

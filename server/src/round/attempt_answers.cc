@@ -135,6 +135,7 @@ Reply Attempt::Answer(uint32_t device, const Request& request) {
       return OnUpdateChunk(device, request, lock);
     case Request::Kind::kGetDescription:
       return AnswerDescription(request, config_);
+    case Request::Kind::kGetRelease:
     case Request::Kind::kNone:
       break;
   }

@@ -22,6 +22,7 @@
 #include "sotto/model/model_text.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/service.h"
+#include "spec/configuration.h"
 #include "spec/make_job.h"
 #include "spec/small_delta.h"
 
@@ -93,7 +94,7 @@ JobConfig ServedConfig(const ServeRequest& o, uint32_t devices, const History& h
                        const JobEntry* resumed) {
   JobConfig config;
   ServeRequest then = o;
-  if (resumed != nullptr) KeepSampling(PlanOf(history, *resumed), &then);
+  if (resumed != nullptr) KeepBegun(history.store, resumed->configuration, &then);
   RequireAskable(o.store, history, then.job.plan);
   // --epsilon of a job of passes is for this job alone; its budget counts all jobs.
   const bool is_own = then.job.plan.sampling == privacy::Sampling::kPasses;

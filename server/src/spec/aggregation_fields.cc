@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "aggregate/methods.h"
+#include "aggregate/released_grid.h"
 #include "spec/job_fields.h"
 
 namespace sotto::server::job_fields {
@@ -85,6 +86,14 @@ Fields ServerOptimiser() {
           .Unit("model units")
           .Needs("server-optimiser")
           .StoredUnlessDefault(),
+      Row("grid", Learns::kNothing, &AggregationOptions::grid,
+          "the released models lie on a grid of this many deviations of the noise in them, so "
+          "that devices download a few kilobytes; what rounding takes away is made up for in "
+          "the next round; 0: exact models, which are downloaded as float32")
+          .Within({0, kMostGridFactor})
+          .StoredUnlessDefault()
+          .KeptFrom(0.0)
+          .Shown(),
       Row("average", Learns::kNothing, &AggregationOptions::average,
           "average of all models, kept beside the last one: none, uniform, or geometric:RATIO, "
           "in which each model has RATIO times the weight of the one before")

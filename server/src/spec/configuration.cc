@@ -62,14 +62,14 @@ bool FollowsFromOthers(const std::string& name) {
   return name == "one_length" || name == "too_long";
 }
 
-// A configuration that was stored before an option existed. The option's default is what the
-// program of that time did: so it counts as stored.
+// A configuration that was stored before an option existed. What the program of that time did, the
+// option's default unless the row says something else, counts as stored.
 Json WithNewOptions(Json held, const Json& now) {
   const JobRequest defaults;
   for (const JobField& field : JobFields()) {
     const std::string name = field.stored_name();
     if (field.is_option() && now.contains(name) && !held.contains(name)) {
-      held[name] = ToJson(field.get(defaults));
+      held[name] = ToJson(field.before_option ? *field.before_option : field.get(defaults));
     }
   }
   return held;
@@ -125,6 +125,23 @@ double BudgetFromConfiguration(const std::string& path, const std::string& held)
   const auto budget = json.find("epsilon_budget");
   if (budget == json.end()) RefuseDamaged(path);
   return budget->is_null() ? kInfinity : budget->get<double>();
+}
+
+void KeepBegun(const std::string& path, const std::string& held, JobRequest* request) {
+  const Json json = Parse(path, held);
+  try {
+    for (const JobField& field : JobFields()) {
+      if (!field.is_kept || request->Has(field.name)) continue;
+      const auto value = json.find(field.stored_name());
+      if (value != json.end()) {
+        field.set(*request, FromJson(*value));
+      } else if (field.before_option) {
+        field.set(*request, *field.before_option);
+      }
+    }
+  } catch (const std::exception&) {
+    RefuseDamaged(path);
+  }
 }
 
 std::optional<ChangedField> FirstChange(const Json& before, const Json& now) {

@@ -12,6 +12,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "round/job_log.h"
+#include "spec/job_request.h"
 
 namespace sotto::server {
 
@@ -30,6 +31,10 @@ privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& 
 
 // The epsilon budget of a stored configuration; +infinity: none. Throws as PlanFromConfiguration().
 double BudgetFromConfiguration(const std::string& path, const std::string& held);
+
+// The options that a job keeps (JobField::is_kept) and that the request does not name become those
+// of a stored configuration. Throws as PlanFromConfiguration().
+void KeepBegun(const std::string& path, const std::string& held, JobRequest* request);
 
 // A field that differs, and both values as JSON; "absent" if a side lacks it.
 struct ChangedField {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -106,6 +107,10 @@ struct JobField : posix::BasicField<JobRequest, JobField> {
   // The value with which the job runs. Empty if get() already gives it.
   std::function<Value(const JobRecord&)> read;
   std::function<bool(const JobConfig&)> is_stored;  // empty: always, if resume is kStored
+  // A resumed job that is not given the option goes on with what it began with, and does not take
+  // the default.
+  bool is_kept = false;
+  std::optional<Value> before_option = std::nullopt;  // what jobs did that had no such option
   bool is_shown = false;  // results have the value of read() even where it is not stored
   std::function<void(privacy::Plan&, const Value&)> plan;  // of a field that is part of the plan
 
@@ -156,6 +161,15 @@ struct JobField : posix::BasicField<JobRequest, JobField> {
       return value({{}, {}, job}) != value({{}, {}, JobConfig()});
     };
     return *this;
+  }
+  JobField& Kept() {
+    is_kept = true;
+    return *this;
+  }
+  //   before  what jobs did before there was this option
+  JobField& KeptFrom(const Value& before) {
+    before_option = before;
+    return Kept();
   }
   JobField& Shown() {
     is_shown = true;

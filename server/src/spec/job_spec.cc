@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "aggregate/released_grid.h"
 #include "base/json_text.h"
 #include "base/names.h"
 #include "export/parameters.h"
@@ -109,7 +110,8 @@ Fields Sampling() {
           "adjacency, no draw is secret")
           .OneOf(privacy::Sampling::kUniform, privacy::Sampling::kPoisson, privacy::Sampling::kFull,
                  privacy::Sampling::kPasses)
-          .Formerly("uniform"),
+          .Formerly("uniform")
+          .Kept(),
       Row("participations", Learns::kNoise, &JobRequest::participations,
           "with --sampling passes: the most rounds of the job in which one device takes part; two "
           "devices of one owner (`sotto keys owner`) never share a cohort")
@@ -207,6 +209,7 @@ JobRequest::JobRequest() {
   job.plan.cohort = 50;
   job.plan.rounds = 30;
   job.process.threads = 0;
+  job.aggregation.grid = kDefaultGrid;
 }
 
 const std::vector<JobField>& JobFields() {

@@ -324,10 +324,6 @@ const CodecInfo& ResolveCodec(const JobRequest& r) {
       "--mechanism {} adds noise: give a finite --epsilon, or --noise-multiplier", codec.name));
 }
 
-void KeepSampling(const privacy::Plan& began, JobRequest* request) {
-  if (!request->Has("sampling")) request->job.plan.sampling = began.sampling;
-}
-
 int64_t RoundsOf(const JobRequest& request, uint32_t devices) {
   return WithPasses(request, devices).job.plan.rounds;
 }

@@ -14,9 +14,6 @@ namespace sotto::server {
 // Throws std::invalid_argument for a baseline with an infinite epsilon.
 const CodecInfo& ResolveCodec(const JobRequest& request);
 
-// A request that names no sampling goes on with the sampling with which the job began.
-void KeepSampling(const privacy::Plan& began, JobRequest* request);
-
 // The rounds of the requested job: with passes they may follow from the devices.
 int64_t RoundsOf(const JobRequest& request, uint32_t devices);
 

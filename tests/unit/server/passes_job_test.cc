@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plans/turns.h"
+#include "spec/configuration.h"
 #include "spec/make_job.h"
 #include "unit/server/requests.h"
 #include "unit/server/small_job.h"
@@ -470,14 +471,13 @@ TEST(PassesRequest, RoundsEndWhenAllHaveReportedUnlessItIsSaidOtherwise) {
 }
 
 TEST(PassesRequest, AJobKeepsTheSamplingThatItBeganWith) {
+  const std::string began = R"({"sampling": "poisson"})";
   JobRequest request;
-  privacy::Plan began;
-  began.sampling = privacy::Sampling::kPoisson;
   request.given = {"sampling"};
-  KeepSampling(began, &request);
+  KeepBegun("a store", began, &request);
   EXPECT_EQ(request.job.plan.sampling, privacy::Sampling::kPasses);
   request.given = {};
-  KeepSampling(began, &request);
+  KeepBegun("a store", began, &request);
   EXPECT_EQ(request.job.plan.sampling, privacy::Sampling::kPoisson);
 }
 
