@@ -20,15 +20,14 @@
 #include "plans/passes_choice.h"
 #include "plans/turns.h"
 #include "sim/clip_search.h"
-#include "sotto/posix/check.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
-#include "sotto/random.h"
-#include "sotto/update_codec.h"
 #include "spec/inputs.h"
 #include "spec/job_spec.h"
 #include "spec/make_job.h"
 #include "spec/small_delta.h"
+#include "traffic/planned_download.h"
+#include "traffic/traffic.h"
 #include "views/figures.h"
 #include "views/output_file.h"
 #include "views/progress.h"
@@ -102,27 +101,10 @@ std::vector<JobField> JobRows() {
   return rows;
 }
 
-// Bytes that a device sends in a round: an update of norm C along a random direction, encoded. Of a
-// large net a part is encoded.
-double UpdateBytes(const JobConfig& job) {
-  constexpr uint32_t kMostEncoded = 1 << 18;
-  const TrainTask task = job.TaskFor(0, job.training.clip_l2);
-  const uint32_t all = job.model->parameters;
-  const uint32_t count = std::min(all, kMostEncoded);
-  RandomStream random(Key{{1}}, 0);
-  std::vector<float> update(count);
-  for (float& value : update) {
-    value = task.training.clip_l2 / std::sqrt(static_cast<float>(all)) *
-            (random.Below(2) == 0 ? 1.0F : -1.0F);
-  }
-  UpdateEncoder encoder;
-  posix::Check(encoder.Begin(Key{{2}}, task.format, {update.data(), update.size()},
-                             task.training.clip_l2, task.quantizer_scale),
-               "the encoder");
-  std::vector<uint8_t> bytes(MaxUpdateSize(count, task.format));
-  size_t written = 0;
-  posix::Check(encoder.Read({bytes.data(), bytes.size()}, &written), "the encoder");
-  return static_cast<double>(written) * all / count;
+// Bytes that a device receives in a round.
+double DownloadBytes(const JobConfig& job) {
+  return job.aggregation.grid == 0 ? 4.0 * job.model->parameters
+                                   : DownloadsOf(job, kDownloadPadding).mean;
 }
 
 std::string BytesText(double bytes) {
@@ -153,7 +135,7 @@ Proposal ProposalOf(const PlanRequest& request, const privacy::PassesChoice& cho
                                                  plan.devices, plan.cohort, plan.dimension);
   proposal.choice.yardstick = privacy::YardstickAccuracy(proposal.choice.ratio, plan.rounds);
   const auto turns = static_cast<double>(choice.participations);
-  proposal.down = 4.0 * proposal.job.model->parameters * turns;
+  proposal.down = DownloadBytes(proposal.job) * turns;
   proposal.up = UpdateBytes(proposal.job) * turns;
   return proposal;
 }

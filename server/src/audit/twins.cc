@@ -205,9 +205,11 @@ bool TwinAudit::HasMeasured() const {
                      [](const TwinRound& round) { return round.devices > 0; });
 }
 
-TwinAudit AuditTwins(const SimulationConfig& config, const TrainTest& data,
+TwinAudit AuditTwins(const SimulationConfig& asked, const TrainTest& data,
                      const TwinOptions& options, const std::function<bool()>& stop,
                      const std::function<void(const TwinRound&)>& on_round) {
+  SimulationConfig config = asked;
+  config.job.aggregation.grid = 0;
   RequireSameNoise(config.job);
   RequirePlainStep(config.job.aggregation);
   const Key run_key = posix::RunKey(config.seed);

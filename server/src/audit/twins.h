@@ -10,7 +10,9 @@
 //              earlier releases are the same. The plan's noise covers this one: at most
 //              2 C eta_g / B, with the round's C, the server's learning rate eta_g and B planned
 //              reports
-// The distance has no such bound: other devices train from models that differ, too.
+// The distance has no such bound: other devices train from models that differ, too. Both are
+// measured on exact models, as with --grid 0: the grid of released models is far coarser than what
+// one device moves, and comes after the noise.
 //
 // Reentrant: safe from any thread.
 #pragma once

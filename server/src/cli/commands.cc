@@ -8,11 +8,11 @@ posix::Command PeersCommand() {
 }
 
 posix::Command SottoProgram() {
-  posix::Command sotto =
-      posix::CommandOf("sotto", "Private federated learning that fits on a microcontroller.",
-                       {SimulateCommand(), KeysCommand(), ServeCommand(), StatusCommand(),
-                        JobCommand(), StoreCommand(), ReportCommand(), ModelCommand(),
-                        DataCommand(), PeersCommand(), AccountCommand(), InspectCommand()});
+  posix::Command sotto = posix::CommandOf(
+      "sotto", "Private federated learning that fits on a microcontroller.",
+      {SimulateCommand(), KeysCommand(), ServeCommand(), StatusCommand(), JobCommand(),
+       StoreCommand(), ReportCommand(), ModelCommand(), DataCommand(), PeersCommand(),
+       AccountCommand(), TrafficCommand(), InspectCommand()});
   sotto.renamed = {{"audit", "sotto-lab audit"},
                    {"backup", "sotto store backup"},
                    {"directory", "sotto peers directory"},

@@ -25,6 +25,9 @@ posix::Command ServeCommand();
 // the store or a file.
 posix::Command KeysCommand();
 
+// Prints what a participation costs on a link. Running it throws what MakeJob() throws.
+posix::Command TrafficCommand();
+
 posix::Command StatusCommand();
 posix::Command JobCommand();
 posix::Command StoreCommand();

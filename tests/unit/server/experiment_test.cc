@@ -423,10 +423,10 @@ TEST(ExperimentLibrary, ThePageListsTheExperiments) {
 }
 
 // A default that changes must not change what an experiment repeats.
-void ExpectSamplingAndDelta(const std::string& kind, const std::vector<Cell>& cells) {
+void ExpectItsDefaults(const std::string& kind, const std::vector<Cell>& cells) {
   if (kind != "simulation" && kind != "membership") return;
   for (const Cell& cell : cells) {
-    for (const char* name : {"sampling", "delta"}) {
+    for (const char* name : {"sampling", "delta", "grid"}) {
       EXPECT_EQ(cell.settings.count(name), 1u) << name;
     }
   }
@@ -450,7 +450,7 @@ TEST(ExperimentLibrary, EveryCellOfEveryExperimentIsARun) {
         const std::vector<Cell> cells =
             MakeCells(definition, options, ChooseData(definition, options));
         EXPECT_NO_THROW(CheckCells(kind, cells)) << choice.name;
-        ExpectSamplingAndDelta(definition.kind, cells);
+        ExpectItsDefaults(definition.kind, cells);
       }
       if (!definition.choices.empty()) continue;
       GridOptions options;

@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/rows.h"
+#include "spec/make_job.h"
+#include "traffic/planned_download.h"
+#include "traffic/traffic.h"
+#include "views/output_file.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kFooter[] =
+    "Bytes are those of the stream under TLS; what TCP, IP or a radio adds comes on top.\n"
+    "Example: sotto traffic --model lenet --frame 510 --delay 120 --speed 1200";
+
+struct TrafficRequest : JobRequest {
+  uint32_t devices = 1000;
+  uint32_t frame = kBoardsFrame;
+  double delay_ms = 0;
+  double bytes_per_s = 0;  // 0: any number
+  std::string json;
+};
+
+std::vector<Field<TrafficRequest>> TrafficRows() {
+  using Row = Field<TrafficRequest>;
+  std::vector<Row> rows = {
+      Row("devices", &TrafficRequest::devices, "devices in the fleet, N").Within({1, 1000000}),
+      Row("frame", &TrafficRequest::frame,
+          "the largest message that a device takes, ClientConfig::max_frame; sotto-client's is "
+          "4096")
+          .Within({kMinMaxFrame, 16384})
+          .Unit("bytes"),
+      Row("delay", &TrafficRequest::delay_ms, "time of a turnaround on the link, for a time")
+          .Within({0, 1e6})
+          .Unit("ms"),
+      Row("speed", &TrafficRequest::bytes_per_s, "of the link each way, for a time; 0: any")
+          .Within({0, 1e9})
+          .Unit("bytes a second"),
+  };
+  for (Row& row : rows) row.group = Group::kFleet;
+  Row json = JsonRow<TrafficRequest>();
+  json.group = Group::kRun;
+  rows.push_back(json);
+  return rows;
+}
+
+// A line of the table.
+struct Line {
+  const char* name;
+  const char* json;
+  Traffic traffic;
+};
+
+struct Answer {
+  JobConfig job;
+  std::optional<PlannedDownload> download;  // absent: float32
+  double upload = 0;
+  std::vector<Line> lines;  // of a participation, in its order
+  Traffic total;
+  Traffic as_float32;  // both ways
+  Traffic idle_poll;
+};
+
+Answer AnswerOf(const TrafficRequest& r) {
+  Answer answer;
+  answer.job = MakeJob(r, r.devices);
+  const JobConfig& job = answer.job;
+  const double raw = 4.0 * job.model->parameters;
+  answer.upload = UpdateBytes(job);
+  if (job.aggregation.grid > 0) answer.download = DownloadsOf(job, kDownloadPadding);
+  const Participation parts = ParticipationIn(job, answer.download ? answer.download->mean : raw,
+                                              answer.download.has_value(), answer.upload, r.frame);
+  answer.lines = {{"Hello, Train", "task", parts.task},
+                  {"model", "model", parts.model},
+                  {"update", "update", parts.update}};
+  answer.total = parts.Total();
+  answer.as_float32 = ParticipationIn(job, raw, false, raw, r.frame).Total();
+  answer.idle_poll = IdlePoll(job, answer.download.has_value(), r.frame);
+  return answer;
+}
+
+std::string BytesText(double bytes) { return fmt::format("{:.0f}", bytes); }
+
+// Of traffic on the link that was asked for; empty: no link was.
+std::string TimeText(const TrafficRequest& r, const Traffic& traffic) {
+  if (r.delay_ms == 0 && r.bytes_per_s == 0) return "";
+  const double on_the_way = r.bytes_per_s == 0 ? 0 : (traffic.up + traffic.down) / r.bytes_per_s;
+  return fmt::format("{:>10.1f} s", on_the_way + traffic.turns * r.delay_ms / 1000);
+}
+
+std::string LineText(const TrafficRequest& r, const char* name, const Traffic& traffic) {
+  return fmt::format("  {:<28}{:>12}{:>12}{:>9.0f}{}\n", name, BytesText(traffic.up),
+                     BytesText(traffic.down), traffic.turns, TimeText(r, traffic));
+}
+
+std::string Describe(const TrafficRequest& r, const Answer& answer) {
+  const JobConfig& job = answer.job;
+  std::string text = fmt::format(
+      "{}, {} parameters; {} sampling, {} of {} devices; messages of at most {} bytes\n",
+      job.model->name, job.model->parameters, privacy::Name(job.plan.sampling),
+      BytesText(job.plan.ExpectedCohort()), job.plan.devices, r.frame);
+  text += fmt::format("  {:<28}{:>12}{:>12}{:>9}\n", "one participation", "bytes up", "bytes down",
+                      "turns");
+  for (const Line& line : answer.lines) text += LineText(r, line.name, line.traffic);
+  text += LineText(r, "all of it", answer.total);
+  text += LineText(r, "with float32 both ways", answer.as_float32);
+  const double ratio =
+      (answer.as_float32.up + answer.as_float32.down) / (answer.total.up + answer.total.down);
+  text += fmt::format("  both ways {:.1f} times fewer bytes than float32\n", ratio);
+  if (answer.download) {
+    text += fmt::format(
+        "  the model is a code of {:.0f} bytes in the mean, {:.0f} for a newcomer, {:.0f} at most; "
+        "float32 {}\n",
+        answer.download->mean, answer.download->first, answer.download->largest,
+        4 * uint64_t{job.model->parameters});
+  }
+  text += LineText(r, "once a connection: handshake", kFullHandshake);
+  text += LineText(r, "a poll without work", answer.idle_poll);
+  return text;
+}
+
+Json TrafficToJson(const Traffic& traffic) {
+  return {{"bytes_up", traffic.up}, {"bytes_down", traffic.down}, {"turns", traffic.turns}};
+}
+
+Json ToJson(const TrafficRequest& r, const Answer& answer) {
+  Json json = {{"model", answer.job.model->name},
+               {"parameters", answer.job.model->parameters},
+               {"frame", r.frame},
+               {"upload_bytes", answer.upload},
+               {"download_bytes", nullptr}};
+  if (answer.download) {
+    json["download_bytes"] = {{"mean", answer.download->mean},
+                              {"first", answer.download->first},
+                              {"largest", answer.download->largest}};
+  }
+  for (const Line& line : answer.lines) json[line.json] = TrafficToJson(line.traffic);
+  json["participation"] = TrafficToJson(answer.total);
+  json["float32_both_ways"] = TrafficToJson(answer.as_float32);
+  json["handshake"] = TrafficToJson(kFullHandshake);
+  json["idle_poll"] = TrafficToJson(answer.idle_poll);
+  return json;
+}
+
+void Run(const TrafficRequest& request) {
+  RequireOutput(request.json);
+  const Answer answer = AnswerOf(request);
+  PrintResults(request.json, Describe(request, answer), ToJson(request, answer));
+}
+
+}  // namespace
+
+posix::Command TrafficCommand() {
+  posix::CommandFor<TrafficRequest> command(
+      "traffic", "bytes and turnarounds of a participation, both ways, for a plan and a link");
+  TakeJob(TrafficRows(), Group::kFleet, {}, JobFields(), &command);
+  return command.Footer(kFooter).Runs(Run);
+}
+
+}  // namespace sotto::server

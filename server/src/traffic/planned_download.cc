@@ -1,0 +1,157 @@
+#include "traffic/planned_download.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "aggregate/methods.h"
+#include "aggregate/released_grid.h"
+#include "round/release.h"
+#include "sotto/initial_weights.h"
+#include "sotto/model_difference.h"
+#include "sotto/posix/check.h"
+
+namespace sotto::server {
+namespace {
+
+constexpr int kDraws = 60;            // of participations whose downloads are coded
+constexpr uint32_t kMostRounds = 60;  // later ones cost no more
+
+// Models as the job's rounds would release them, if all of an update were noise.
+class NoiseModels {
+ public:
+  explicit NoiseModels(const JobConfig& job)
+      : job_(job),
+        estimator_(MakeEstimator(job.aggregation)),
+        optimiser_(MakeOptimiser(job.aggregation)),
+        tensors_(TrainedTensors(*job.model, job.aggregation.smoothing_image)) {
+    std::vector<float> model(job.model->parameters);
+    posix::Check(InitialWeights(*job.model, Key{{1}}, {model.data(), model.size()}),
+                 "the initial weights");
+    models_.push_back(std::move(model));
+  }
+
+  // The model from which the devices of a round train.
+  const std::vector<float>& Before(uint32_t round) {
+    while (models_.size() <= round) Release();
+    return models_[round];
+  }
+
+ private:
+  void Release() {
+    const auto round = static_cast<uint32_t>(models_.size() - 1);
+    const TrainTask task = job_.TaskFor(round, job_.ClipFor(round));
+    const std::unique_ptr<const UpdateCodec> codec = job_.codec->make(task);
+    const double cohort = job_.plan.ExpectedCohort();
+    const double sigma = MeanNoiseSigma(job_, task, cohort);
+    const double longest = static_cast<double>(task.training.clip_l2) /
+                           std::sqrt(static_cast<double>(job_.model->parameters));
+    std::normal_distribution<double> normal(
+        0, (sigma > 0 ? sigma : longest) * cohort / codec->SumUnit());
+    std::vector<int64_t> sum(job_.model->parameters);
+    for (int64_t& value : sum) value = std::llround(normal(random_));
+    const std::vector<float> update = estimator_->Estimate({{sum.data(), sum.size()},
+                                                            codec->SumUnit(),
+                                                            cohort,
+                                                            sigma,
+                                                            {tensors_.data(), tensors_.size()}});
+    models_.push_back(models_.back());
+    std::vector<float>& model = models_.back();
+    if (!optimiser_->Step({update.data(), update.size()}, {model.data(), model.size()})) {
+      throw std::invalid_argument("the noise of this plan is beyond float32");
+    }
+  }
+
+  const JobConfig& job_;
+  const std::unique_ptr<const Estimator> estimator_;
+  const std::unique_ptr<Optimiser> optimiser_;
+  const std::vector<TrainedTensor> tensors_;
+  std::vector<std::vector<float>> models_;
+  std::mt19937_64 random_{1};
+};
+
+// Which model a device holds that is asked in a round; round 0: the initial one.
+class Gaps {
+ public:
+  explicit Gaps(const JobConfig& job)
+      : is_uniform_(job.plan.sampling == privacy::Sampling::kUniform ||
+                    job.plan.sampling == privacy::Sampling::kPoisson),
+        chance_(std::min(1.0, job.plan.ExpectedCohort() / static_cast<double>(job.plan.devices))) {}
+
+  // 0: it was never asked.
+  uint32_t HeldIn(uint32_t round, std::mt19937_64& random) const {
+    const double gap =
+        is_uniform_ && chance_ < 1
+            ? 1.0 + static_cast<double>(std::geometric_distribution<uint32_t>(chance_)(random))
+            : std::ceil(1 / chance_);
+    return gap > round ? 0 : round - static_cast<uint32_t>(gap);
+  }
+
+ private:
+  bool is_uniform_;
+  double chance_;
+};
+
+int ExponentOf(const std::vector<float>& model) {
+  const auto is_on = [&model](int e) {
+    return std::all_of(model.begin(), model.end(), [e](float value) {
+      const double units = std::ldexp(static_cast<double>(value), -e);
+      return units == std::floor(units) && std::abs(units) <= kMostGridUnits;
+    });
+  };
+  int e = kMostGridExponent;
+  while (e > kLeastGridExponent && !is_on(e)) --e;
+  return e;
+}
+
+double CodeBytes(const std::vector<float>& held, const std::vector<float>& wanted,
+                 uint32_t padding) {
+  std::vector<uint8_t> code(MaxDifferenceBytes(wanted.size()));
+  size_t size = 0;
+  posix::Check(EncodeDifference({held.data(), held.size()}, {wanted.data(), wanted.size()},
+                                ExponentOf(wanted), {code.data(), code.size()}, &size),
+               "the code of a model");
+  return padding == 0 ? static_cast<double>(size)
+                      : std::ceil(static_cast<double>(size) / padding) * padding;
+}
+
+}  // namespace
+
+PlannedDownload DownloadsOf(const JobConfig& job, uint32_t padding) {
+  if (job.aggregation.grid == 0) {
+    throw std::invalid_argument("without a grid models are downloaded as float32");
+  }
+  NoiseModels models(job);
+  const Gaps gaps(job);
+  std::mt19937_64 random(2);
+  const auto rounds = static_cast<uint32_t>(std::min<int64_t>(job.plan.rounds, kMostRounds));
+  std::map<std::pair<uint32_t, uint32_t>, double> sizes;
+  const auto size_of = [&](uint32_t held, uint32_t wanted) {
+    if (wanted == 0) return 0.0;
+    const auto [entry, is_new] = sizes.try_emplace({held, wanted}, 0.0);
+    const std::vector<float> base = models.Before(held);
+    if (is_new) entry->second = CodeBytes(base, models.Before(wanted), padding);
+    return entry->second;
+  };
+  PlannedDownload planned;
+  double first = 0;
+  int newcomers = 0;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const auto round = static_cast<uint32_t>(random() % rounds);
+    const uint32_t held = gaps.HeldIn(round, random);
+    const double bytes = size_of(held, round);
+    planned.mean += bytes / kDraws;
+    planned.largest = std::max(planned.largest, bytes);
+    if (held != 0) continue;
+    first += bytes;
+    ++newcomers;
+  }
+  planned.first = newcomers == 0 ? 0 : first / newcomers;
+  return planned;
+}
+
+}  // namespace sotto::server

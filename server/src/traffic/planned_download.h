@@ -1,0 +1,31 @@
+// How many bytes the downloads of a plan have, before it is run. Part of sotto::server/traffic.
+//
+// Under noise a released model is the noise of the rounds so far, as far as its bytes are concerned:
+// border pixels that no sample ever moves cost as much as the others. So the job's own estimator and
+// optimiser make models of noise alone, and the codes of their differences are counted, for devices
+// that were asked before as the plan's sampling asks them. Without noise the steps are as long as the
+// clipping bound allows, which is more than a training makes.
+//
+// Pure: the noise has a fixed seed.
+#pragma once
+
+#include <cstdint>
+
+#include "round/job_config.h"
+
+namespace sotto::server {
+
+// The code of a difference has a multiple of so many bytes, so that its length tells less.
+constexpr uint32_t kDownloadPadding = 512;
+
+struct PlannedDownload {
+  double mean = 0;     // bytes of a download, padding included
+  double largest = 0;  // of those that were drawn
+  double first = 0;    // mean of a device that takes part for the first time
+};
+
+// Of the codes of a job with a grid. Throws std::invalid_argument for a job without one.
+//   padding  a code has a multiple of so many bytes; 0: any
+PlannedDownload DownloadsOf(const JobConfig& job, uint32_t padding);
+
+}  // namespace sotto::server

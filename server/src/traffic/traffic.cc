@@ -1,0 +1,187 @@
+#include "traffic/traffic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <vector>
+
+#include "sotto/posix/check.h"
+#include "sotto/random.h"
+#include "sotto/update_codec.h"
+#include "sotto/wire.h"
+
+namespace sotto::server {
+namespace {
+
+// A device's message with each field of the size that it has in a fleet.
+struct TypicalBytes {
+  std::vector<uint8_t> name = std::vector<uint8_t>(13, 'd');  // device-000001
+  std::vector<uint8_t> digest = std::vector<uint8_t>(kSha256Size, 1);
+  std::vector<uint8_t> receipt = std::vector<uint8_t>(kMaxReceiptSize - 1, 2);
+  std::vector<uint8_t> check = std::vector<uint8_t>(8, 3);
+  std::vector<uint8_t> key = std::vector<uint8_t>(sizeof(Key::bytes), 4);
+  std::vector<uint8_t> id = std::vector<uint8_t>(kJobIdSize, 5);
+  std::vector<uint8_t> nonce = std::vector<uint8_t>(kNonceSize, 6);
+};
+
+ByteSpan ViewOf(const std::vector<uint8_t>& bytes) { return {bytes.data(), bytes.size()}; }
+
+Request HelloOf(const TypicalBytes& typical, uint32_t max_frame) {
+  Request hello;
+  hello.kind = Request::Kind::kHello;
+  hello.device_id = ViewOf(typical.name);
+  hello.model_digest = ViewOf(typical.digest);
+  hello.max_frame = max_frame;
+  hello.receipt = ViewOf(typical.receipt);
+  hello.abilities = {16, 2 * kFeatureDifferences - 1};
+  hello.hold_ms = 25'000;
+  return hello;
+}
+
+size_t Encoded(Status status, size_t size) {
+  if (status == Status::kOk) return size;
+  throw std::invalid_argument(
+      "a message of the protocol does not fit so small a frame; give a larger one");
+}
+
+// Chunks of so many bytes at most, each in its own exchange.
+template <class Exchange>
+Traffic InChunks(uint64_t size, uint32_t most, Exchange exchange) {
+  Traffic sum;
+  for (uint64_t offset = 0; offset < size; offset += most) {
+    sum += exchange(static_cast<uint32_t>(offset),
+                    static_cast<uint32_t>(std::min<uint64_t>(most, size - offset)));
+  }
+  return sum;
+}
+
+}  // namespace
+
+Traffic& Traffic::operator+=(const Traffic& other) {
+  up += other.up;
+  down += other.down;
+  turns += other.turns;
+  return *this;
+}
+
+Traffic TrafficOf(const Request& request, const Reply& reply, uint32_t max_frame) {
+  std::vector<uint8_t> frame(kFrameHeaderSize + max_frame);
+  const MutableByteSpan out(frame.data(), frame.size());
+  size_t up = 0;
+  size_t down = 0;
+  up = Encoded(EncodeRequest(request, max_frame, out, &up), up);
+  down = Encoded(EncodeReply(reply, max_frame, out, &down), down);
+  return {static_cast<double>(up + kRecordOverhead), static_cast<double>(down + kRecordOverhead),
+          1};
+}
+
+Traffic TrafficOfDownload(uint64_t size, uint32_t code, uint32_t max_frame) {
+  const std::vector<uint8_t> bytes(MaxChunkBytes(max_frame));
+  return InChunks(size, MaxChunkBytes(max_frame), [&](uint32_t offset, uint32_t count) {
+    Request get;
+    get.kind = Request::Kind::kGetModel;
+    get.offset = offset;
+    get.code = code;
+    Reply chunk;
+    chunk.kind = Reply::Kind::kModelChunk;
+    chunk.bytes = ViewOf(bytes).first(count);
+    return TrafficOf(get, chunk, max_frame);
+  });
+}
+
+Traffic TrafficOfUpload(uint64_t size, uint32_t max_frame) {
+  const TypicalBytes typical;
+  Request begin;
+  begin.kind = Request::Kind::kUpdateBegin;
+  begin.job_id = ViewOf(typical.id);
+  begin.nonce = ViewOf(typical.nonce);
+  begin.round = begin.attempt = 1;
+  Reply ack;
+  ack.kind = Reply::Kind::kAck;
+  ack.salt.is_there = true;
+  Traffic sum = TrafficOf(begin, ack, max_frame);
+  const std::vector<uint8_t> bytes(MaxChunkBytes(max_frame));
+  sum += InChunks(size, MaxChunkBytes(max_frame), [&](uint32_t offset, uint32_t count) {
+    Request chunk;
+    chunk.kind = Request::Kind::kUpdateChunk;
+    chunk.offset = offset;
+    chunk.bytes = ViewOf(bytes).first(count);
+    chunk.last = offset + count == size;
+    Reply held;
+    held.kind = Reply::Kind::kAck;
+    held.offset = offset + count;
+    held.complete = chunk.last;
+    return TrafficOf(chunk, held, max_frame);
+  });
+  return sum;
+}
+
+Traffic Participation::Total() const {
+  Traffic sum = task;
+  sum += model;
+  sum += update;
+  return sum;
+}
+
+Participation ParticipationIn(const JobConfig& job, double download, bool is_difference,
+                              double upload, uint32_t max_frame) {
+  const TypicalBytes typical;
+  Request hello = HelloOf(typical, max_frame);
+  Reply train;
+  train.kind = Reply::Kind::kTrain;
+  train.task = job.TaskFor(1, job.training.clip_l2);
+  train.max_frame = 16384;
+  train.receipt = ViewOf(typical.receipt);
+  train.report_ms = job.process.report_after_ms;
+  const auto size = static_cast<uint32_t>(std::llround(download));
+  if (is_difference) {
+    hello.held = ViewOf(typical.check);
+    train.server_features = kServerRemembersHello;
+    train.model = {ViewOf(typical.check), kMostGrid, ModelBase::kHeld,
+                   ViewOf(typical.key),   size,      UINT32_MAX};
+  }
+  return {TrafficOf(hello, train, max_frame),
+          TrafficOfDownload(size, is_difference ? UINT32_MAX : 0, max_frame),
+          TrafficOfUpload(static_cast<uint64_t>(std::llround(upload)), max_frame)};
+}
+
+Traffic IdlePoll(const JobConfig& job, bool is_short, uint32_t max_frame) {
+  const TypicalBytes typical;
+  Request hello = HelloOf(typical, max_frame);
+  if (is_short) {
+    hello = Request();
+    hello.kind = Request::Kind::kHello;
+    hello.version = 0;
+    hello.max_frame = 0;
+    hello.hold_ms = 25'000;
+  }
+  Reply wait;
+  wait.kind = Reply::Kind::kWait;
+  wait.state = WaitState::kRounds;
+  wait.wait_ms = job.process.poll_interval_ms;
+  return TrafficOf(hello, wait, max_frame);
+}
+
+// Of a large net a part is encoded.
+double UpdateBytes(const JobConfig& job) {
+  constexpr uint32_t kMostEncoded = 1 << 18;
+  const TrainTask task = job.TaskFor(0, job.training.clip_l2);
+  const uint32_t all = job.model->parameters;
+  const uint32_t count = std::min(all, kMostEncoded);
+  RandomStream random(Key{{1}}, 0);
+  std::vector<float> update(count);
+  for (float& value : update) {
+    value = task.training.clip_l2 / std::sqrt(static_cast<float>(all)) *
+            (random.Below(2) == 0 ? 1.0F : -1.0F);
+  }
+  UpdateEncoder encoder;
+  posix::Check(encoder.Begin(Key{{2}}, task.format, {update.data(), update.size()},
+                             task.training.clip_l2, task.quantizer_scale),
+               "the encoder");
+  std::vector<uint8_t> bytes(MaxUpdateSize(count, task.format));
+  size_t written = 0;
+  posix::Check(encoder.Read({bytes.data(), bytes.size()}, &written), "the encoder");
+  return static_cast<double>(written) * all / count;
+}
+
+}  // namespace sotto::server
