@@ -9,6 +9,7 @@
 
 #include "fuzz/input.h"
 #include "sotto/bytes.h"
+#include "sotto/model_difference.h"
 #include "sotto/peer_wire.h"
 #include "sotto/publication.h"
 #include "sotto/random.h"
@@ -110,6 +111,21 @@ void AddUpdates(Corpus& decoder, Corpus& round_trip, Corpus& range_coder) {
         range_coder.Add(U16(300) + encoded);
       }
     }
+  }
+}
+
+void AddDifferences(Corpus& corpus) {
+  for (const float spread : {0.01F, 1.0F, 3000.0F}) {
+    const std::vector<float> held = Update(40, spread);
+    std::vector<float> wanted = Update(40, spread);
+    for (float& x : wanted) x = GridParameter(NearestGridUnits(2.0F * x, -6), -6);
+    Bytes code(MaxDifferenceBytes(40));
+    size_t size = 0;
+    Require(EncodeDifference({held.data(), 40}, {wanted.data(), 40}, -6, {code.data(), code.size()},
+                             &size) == Status::kOk,
+            "differences encode");
+    code.resize(size);
+    corpus.Add(Bytes{6, 40, 16} + Raw(held) + code);
   }
 }
 
@@ -402,6 +418,8 @@ int main(int argc, char** argv) {
   Corpus round_trip(argv[1], "update_round_trip");
   Corpus range_coder(argv[1], "range_coder");
   AddUpdates(decoder, round_trip, range_coder);
+  Corpus model_difference(argv[1], "model_difference");
+  AddDifferences(model_difference);
   Corpus packets(argv[1], "packets");
   AddPackets(packets);
   Corpus peers(argv[1], "peer_packets");

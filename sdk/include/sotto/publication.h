@@ -11,10 +11,9 @@
 //   62 .. 63  zeros
 //   64 ..     parameters
 // A parameter is q 2^s units of 2^-20, at most 16 in magnitude: float32 holds it exactly. Raw: each
-// q is an i32, little endian. Range: each q is coded by an adaptive binary range coder
-// (range_coder.h): the number of binary digits of |q| in unary, each decision with its own
-// probability; the digits behind the first one and the sign as fair bits. Both codings may follow
-// for the same model; an encoder takes the shorter one, range if they are equal.
+// q is an i32, little endian. Range: the range code of each q in order (integer_code.h), with at
+// most 25 digits. Both codings may follow for the same model; an encoder takes the shorter one,
+// range if they are equal.
 //
 // The bytes are fixed before any of them is sent, and everybody who asks gets the same ones: one
 // release, one noise. Any bytes may be decoded; malformed ones are refused. Integers alone: the

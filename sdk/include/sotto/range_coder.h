@@ -150,6 +150,13 @@ class RangeDecoder {
   }
   bool DecodeFair() { return Narrow(range_ >> 1); }
 
+  // For a code that arrives in parts: the bytes from position() on lie in `rest` now, position()
+  // counts from there. They must outlive the decoder, or last until the next call.
+  void Continue(ByteSpan rest) {
+    bytes_ = rest;
+    position_ = 0;
+  }
+
   // Number of bytes read so far. Bytes beyond the end count, too, and read as zeros.
   size_t position() const { return position_; }
 

@@ -2,8 +2,7 @@
 
 #include "base/exact_arithmetic.h"
 #include "sotto/bytes.h"
-#include "sotto/num.h"
-#include "sotto/range_coder.h"
+#include "sotto/integer_code.h"
 
 namespace sotto {
 namespace {
@@ -31,55 +30,6 @@ struct Sink {
   }
 };
 
-uint32_t Digits(uint32_t magnitude) {
-  return magnitude == 0 ? 0 : 32 - static_cast<uint32_t>(CountLeadingZeros(magnitude));
-}
-
-// The probabilities of `one more digit`, for each number of digits so far.
-struct DigitModel {
-  AdaptiveBit more[kMaxDigits];
-
-  DigitModel() {
-    for (AdaptiveBit& bit : more) bit = AdaptiveBit::Even();
-  }
-};
-
-class Coder {
- public:
-  explicit Coder(Sink* sink) : sink_(sink) {}
-
-  void Add(int32_t q) {
-    const auto magnitude = static_cast<uint32_t>(q < 0 ? -q : q);
-    const uint32_t digits = Digits(magnitude);
-    for (uint32_t i = 0; i < kMaxDigits && i <= digits; ++i) {
-      encoder_.Encode(i < digits, &model_.more[i]);
-      Drain();
-    }
-    if (digits == 0) return;
-    for (uint32_t i = digits - 1; i > 0; --i) AddFair((magnitude >> (i - 1) & 1) != 0);
-    AddFair(q < 0);
-  }
-
-  void Finish() {
-    encoder_.Finish();
-    Drain();
-  }
-
- private:
-  void AddFair(bool bit) {
-    encoder_.EncodeFair(bit);
-    Drain();
-  }
-  void Drain() {
-    uint8_t bytes[16];
-    while (!encoder_.is_empty()) sink_->Put({bytes, encoder_.Take(bytes)});
-  }
-
-  Sink* sink_;
-  RangeEncoder encoder_;
-  DigitModel model_;
-};
-
 // q of a parameter; false if it is no multiple of 2^(shift - 20), or too large.
 bool TakeApart(float parameter, uint32_t shift, int32_t* q) {
   if (!(parameter <= kMaxPublishedParameter && parameter >= -kMaxPublishedParameter)) return false;
@@ -90,7 +40,7 @@ bool TakeApart(float parameter, uint32_t shift, int32_t* q) {
 
 // The range code of all parameters. False if one of them has no q.
 bool Code(Span<const float> parameters, uint32_t shift, Sink* sink) {
-  Coder coder(sink);
+  IntegerEncoder<kMaxDigits, Sink> coder(sink);
   for (const float parameter : parameters) {
     int32_t q = 0;
     if (!TakeApart(parameter, shift, &q)) return false;
@@ -121,29 +71,6 @@ void StoreHeader(const PublicationHeader& header, uint8_t coding, uint8_t* out) 
   out[62] = out[63] = 0;
 }
 
-class Reader {
- public:
-  explicit Reader(ByteSpan bytes) : decoder_(bytes) {}
-
-  // False if no coder writes this.
-  bool Next(int32_t* q) {
-    uint32_t digits = 0;
-    while (digits < kMaxDigits && decoder_.Decode(&model_.more[digits])) ++digits;
-    *q = 0;
-    if (digits == 0) return true;
-    uint32_t magnitude = 1;
-    for (uint32_t i = 1; i < digits; ++i)
-      magnitude = magnitude << 1 | (decoder_.DecodeFair() ? 1 : 0);
-    const auto value = static_cast<int32_t>(magnitude);
-    *q = decoder_.DecodeFair() ? -value : value;
-    return true;
-  }
-
- private:
-  RangeDecoder decoder_;
-  DigitModel model_;
-};
-
 // The parameter of q; false if it is beyond `most`.
 bool PutTogether(int32_t q, uint32_t shift, float most, float* parameter) {
   const int64_t units = int64_t{q} * (int64_t{1} << shift);
@@ -153,10 +80,10 @@ bool PutTogether(int32_t q, uint32_t shift, float most, float* parameter) {
 }
 
 bool DecodeRange(ByteSpan code, uint32_t shift, float most, Span<float> parameters) {
-  Reader reader(code);
+  RangeDecoder decoder(code);
+  DigitModel<kMaxDigits> model;
   for (float& parameter : parameters) {
-    int32_t q = 0;
-    if (!reader.Next(&q) || !PutTogether(q, shift, most, &parameter)) return false;
+    if (!PutTogether(DecodeInteger(&decoder, &model), shift, most, &parameter)) return false;
   }
   return true;
 }
