@@ -33,7 +33,10 @@ bool IsKnown(const TrainingOptions& t) {
          t.gradient_clip_of <= GradientClipOf::kSample;
 }
 
+// Without a check there is no offer.
 bool IsWithinLimits(const ModelOffer& m) {
+  const bool is_there = !m.check.empty();
+  if (!is_there) return m.grid == 0 && m.size == 0 && m.code == 0 && m.weights_key.empty();
   const bool has_key = m.weights_key.size() == sizeof(Key::bytes);
   return m.check.size() <= kMaxModelCheckSize && m.grid <= kMostGrid &&
          m.base <= ModelBase::kZeros && (has_key || m.weights_key.empty()) &&

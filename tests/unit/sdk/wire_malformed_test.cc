@@ -74,7 +74,7 @@ TEST(Wire, RequestsThatNoHonestDeviceSendsAreMalformed) {
   const std::vector<std::vector<uint8_t>> bodies = {
       {},
       FromHex("00"),
-      FromHex("3200"),                                     // a message of a later version
+      FromHex("3a00"),                                     // a message of a later version
       Wrapped(1, {}),                                      // version 0 names nobody's protocol ...
       Wrapped(2, FromHex("0802")),                         // offset 2
       Wrapped(2, FromHex("08808080801f")),                 // an offset above 32 bits
@@ -105,8 +105,9 @@ TEST(Wire, RepliesThatNoHonestServerSendsAreMalformed) {
            Wrapped(2, FromHex("20012801400168800a")),        // no job
            Wrapped(2, FromHex("0a0101"
                               "20012801400168800a")),  // a job of one byte
-           Wrapped(4, FromHex("0a03010203")),          // three bytes of the model
-           Wrapped(4, {}),                             // none
+           Wrapped(4, {}),                             // no byte of the model
+           Wrapped(2, FromHex(job + "20012801400168800a"
+                                    "ea01021001")),  // a model on a grid without a check
        }) {
     Reply reply;
     EXPECT_EQ(DecodeReply(View(body), &reply), Status::kMalformed) << ToHex(View(body));

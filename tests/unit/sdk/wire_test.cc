@@ -131,6 +131,10 @@ TEST(Wire, FieldsBeyondTheirLimitsAreNotSent) {
   const std::vector<uint8_t> too_long_difference(kMaxDifferenceSize + 1);
   bad.push_back(HelloAtItsLimits());
   bad.back().differs = View(too_long_difference);
+  bad.push_back(HelloAtItsLimits());
+  bad.back().held = View(kChunk).first(kMaxModelCheckSize + 1);
+  bad.push_back(Make(Request::Kind::kGetRelease));
+  bad.back().held = View(kChunk).first(kMaxModelCheckSize + 1);
   for (const Request& request : bad) ExpectRefusedByTheEncoder(request);
 }
 
@@ -141,8 +145,16 @@ TEST(Wire, RepliesBeyondTheirLimitsAreNotSent) {
   bad[2].task.training.clipping = static_cast<Clipping>(3);
   bad[3].max_frame = 0;
   bad.push_back(Make(Reply::Kind::kModelChunk));
-  bad.push_back(bad.back());
-  bad.back().bytes = View(kChunk).first(6);
+  bad.insert(bad.end(), 4, TrainWithAnOffer());
+  bad[5].model.check = {};
+  bad[6].model.check = View(kChunk).first(kMaxModelCheckSize + 1);
+  bad[7].model.grid = kMostGrid + 1;
+  bad[8].model.base = ModelBase::kInitial;
+  bad[8].model.weights_key = {};
+  bad.insert(bad.end(), 3, ReleaseAtItsLimits());
+  bad[9].job_id = {};
+  bad[10].claims = View(kChunk).first(kMaxClaimsSize + 1);
+  bad[11].model.check = {};
   bad.push_back(Make(Reply::Kind::kError));
   bad.back().code = static_cast<ErrorCode>(12);
   bad.push_back(Make(Reply::Kind::kError));
