@@ -84,7 +84,7 @@ Answer AnswerOf(const TrafficRequest& r) {
                   {"update", "update", parts.update}};
   answer.total = parts.Total();
   answer.as_float32 = ParticipationIn(job, raw, false, raw, r.frame).Total();
-  answer.idle_poll = IdlePoll(job, answer.download.has_value(), r.frame);
+  answer.idle_poll = IdlePoll(answer.download.has_value(), r.frame);
   return answer;
 }
 

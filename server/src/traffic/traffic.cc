@@ -38,8 +38,8 @@ Request HelloOf(const TypicalBytes& typical, uint32_t max_frame) {
   return hello;
 }
 
-size_t Encoded(Status status, size_t size) {
-  if (status == Status::kOk) return size;
+void RequireFits(Status status) {
+  if (status == Status::kOk) return;
   throw std::invalid_argument(
       "a message of the protocol does not fit so small a frame; give a larger one");
 }
@@ -69,8 +69,8 @@ Traffic TrafficOf(const Request& request, const Reply& reply, uint32_t max_frame
   const MutableByteSpan out(frame.data(), frame.size());
   size_t up = 0;
   size_t down = 0;
-  up = Encoded(EncodeRequest(request, max_frame, out, &up), up);
-  down = Encoded(EncodeReply(reply, max_frame, out, &down), down);
+  RequireFits(EncodeRequest(request, max_frame, out, &up));
+  RequireFits(EncodeReply(reply, max_frame, out, &down));
   return {static_cast<double>(up + kRecordOverhead), static_cast<double>(down + kRecordOverhead),
           1};
 }
@@ -145,7 +145,7 @@ Participation ParticipationIn(const JobConfig& job, double download, bool is_dif
           TrafficOfUpload(static_cast<uint64_t>(std::llround(upload)), max_frame)};
 }
 
-Traffic IdlePoll(const JobConfig& job, bool is_short, uint32_t max_frame) {
+Traffic IdlePoll(bool is_short, uint32_t max_frame) {
   const TypicalBytes typical;
   Request hello = HelloOf(typical, max_frame);
   if (is_short) {
@@ -157,8 +157,7 @@ Traffic IdlePoll(const JobConfig& job, bool is_short, uint32_t max_frame) {
   }
   Reply wait;
   wait.kind = Reply::Kind::kWait;
-  wait.state = WaitState::kRounds;
-  wait.wait_ms = job.process.poll_interval_ms;
+  wait.state = WaitState::kRounds;  // at once, behind a Hello that was held
   return TrafficOf(hello, wait, max_frame);
 }
 

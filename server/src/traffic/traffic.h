@@ -56,9 +56,10 @@ struct Participation {
 Participation ParticipationIn(const JobConfig& job, double download, bool is_difference,
                               double upload, uint32_t max_frame);
 
-// A poll of a device that is not asked: a later Hello of a connection, and Wait. `is_short` false: as
-// devices and servers of an earlier version say it.
-Traffic IdlePoll(const JobConfig& job, bool is_short, uint32_t max_frame);
+// A poll of a device that is not asked: a later Hello of a connection, which the server holds, and
+// Wait.
+//   is_short  false: as devices and servers of an earlier version say it
+Traffic IdlePoll(bool is_short, uint32_t max_frame);
 
 // Bytes of an update: one of norm C along a random direction, encoded.
 double UpdateBytes(const JobConfig& job);

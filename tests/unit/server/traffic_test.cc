@@ -1,0 +1,91 @@
+// What a participation costs on a link: counted messages, and downloads of a plan.
+#include "traffic/traffic.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <stdexcept>
+
+#include "sotto/models.h"
+#include "spec/make_job.h"
+#include "traffic/planned_download.h"
+
+namespace sotto::server {
+namespace {
+
+JobConfig DefaultJob(const char* model = "softmax-784-10", double grid = 0.25) {
+  JobRequest request;
+  request.job.model = FindModel(model);
+  request.job.aggregation.grid = grid;
+  return MakeJob(request, 1000);
+}
+
+double Both(const Traffic& traffic) { return traffic.up + traffic.down; }
+
+TEST(Traffic, AMessageIsAFrameInARecordOfItsOwn) {
+  Request get;
+  get.kind = Request::Kind::kGetModel;
+  get.offset = 1000;
+  Reply chunk;
+  chunk.kind = Reply::Kind::kModelChunk;
+  const uint8_t bytes[100] = {};
+  chunk.bytes = bytes;
+  const Traffic traffic = TrafficOf(get, chunk, 510);
+  // Length 2; GetModel in Request: tag, length, tag, two bytes of 1000. Chunk in Reply likewise.
+  EXPECT_EQ(traffic.up, kRecordOverhead + 2 + 2 + 3);
+  EXPECT_EQ(traffic.down, kRecordOverhead + 2 + 2 + 2 + 100);
+  EXPECT_EQ(traffic.turns, 1);
+}
+
+TEST(Traffic, ADownloadTakesAsManyMessagesAsItsBytesFill) {
+  EXPECT_EQ(TrafficOfDownload(0, 1, 510).turns, 0);
+  EXPECT_EQ(TrafficOfDownload(492, 1, 510).turns, 1);
+  EXPECT_EQ(TrafficOfDownload(493, 1, 510).turns, 2);
+  EXPECT_EQ(TrafficOfDownload(31400, 0, 510).turns, 64);
+  EXPECT_GT(TrafficOfDownload(31400, 0, 510).down, 31400 + 64 * 23);
+}
+
+TEST(Traffic, AnUploadIsAnnouncedFirst) {
+  EXPECT_EQ(TrafficOfUpload(130, 510).turns, 2);
+  EXPECT_EQ(TrafficOfUpload(1000, 510).turns, 1 + 3);
+}
+
+// The goals of a link of messages of 510 bytes, padding included.
+TEST(Traffic, AParticipationTakesAFewKilobytesBothWays) {
+  const JobConfig small = DefaultJob();
+  const Traffic softmax = ParticipationIn(small, DownloadsOf(small, kDownloadPadding).mean, true,
+                                          UpdateBytes(small), kBoardsFrame)
+                              .Total();
+  EXPECT_LE(Both(softmax), 5400);
+  EXPECT_LE(softmax.turns, 13);
+  const JobConfig large = DefaultJob("lenet");
+  const Traffic lenet = ParticipationIn(large, DownloadsOf(large, kDownloadPadding).mean, true,
+                                        UpdateBytes(large), kBoardsFrame)
+                            .Total();
+  EXPECT_LE(Both(lenet), 35000);
+  EXPECT_LE(lenet.turns, 70);
+}
+
+TEST(Traffic, AnIdlePollSaysAThirdOfWhatItSaid) {
+  EXPECT_LE(Both(IdlePoll(true, kBoardsFrame)), 56);
+  EXPECT_GE(Both(IdlePoll(false, kBoardsFrame)), 160);
+}
+
+TEST(PlannedDownload, ACoarserGridTakesFewerBytes) {
+  const double fine = DownloadsOf(DefaultJob("softmax-784-10", 0.25), 0).mean;
+  const double coarse = DownloadsOf(DefaultJob("softmax-784-10", 1), 0).mean;
+  EXPECT_GT(fine, 1.5 * coarse);
+  EXPECT_GT(coarse, 500);
+}
+
+TEST(PlannedDownload, IsPaddedToAMultiple) {
+  const PlannedDownload planned = DownloadsOf(DefaultJob(), 512);
+  EXPECT_EQ(std::fmod(planned.largest, 512), 0);
+  EXPECT_GE(planned.largest, planned.mean);
+}
+
+TEST(PlannedDownload, AJobOfExactModelsHasNone) {
+  EXPECT_THROW(DownloadsOf(DefaultJob("softmax-784-10", 0), 512), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace sotto::server
