@@ -303,9 +303,10 @@ bool Device::Open() {
 Request Device::WithDifference(Request hello) const {
   if (hello.kind != Request::Kind::kHello) return hello;
   static constexpr uint8_t kNoDigest[kSha256Size] = {};
-  if (model() == nullptr) hello.model_digest = kNoDigest;
+  const bool is_whole = hello.version != 0;  // a short one leaves out what stays as it was
+  if (is_whole && model() == nullptr) hello.model_digest = kNoDigest;
   const bool is_told_at_once = options_.once && options_.accept_model.empty();
-  if (!is_told_at_once) hello.abilities.features |= kFeatureDescription;
+  if (is_whole && !is_told_at_once) hello.abilities.features |= kFeatureDescription;
   hello.differs = {reinterpret_cast<const uint8_t*>(differs_.data()), differs_.size()};
   uint8_t frame[kFrameHeaderSize + kMinMaxFrame];
   size_t size = 0;
@@ -392,16 +393,22 @@ void Device::FollowReply(Client::State before, const Reply& reply) {
     if (client().state() == Client::State::kHello) return;  // a task of which it has sent all
     reporter_.Drawn(client().task());
     ReportIfNothingIsHeldOut();
-  } else if (before == Client::State::kDownload && client().state() == Client::State::kTrain) {
-    has_model_ = true;
-    training_since_ms_ = NowMs();
-    why_late_.clear();
-    reporter_.Downloaded(4 * model()->parameters);
-    RememberRound();
   } else if (reply.kind == Reply::Kind::kAck) {
     reporter_.Acknowledged(reply.offset);
     if (reply.complete) reporter_.Sent(client().local_round());
   }
+  const bool had_none = before == Client::State::kHello || before == Client::State::kDownload;
+  if (had_none && client().state() == Client::State::kTrain) FollowDownload();
+}
+
+// The round's model is there: with a reply that brought its last byte, or with the task if the
+// device holds that model already.
+void Device::FollowDownload() {
+  has_model_ = true;
+  training_since_ms_ = NowMs();
+  why_late_.clear();
+  reporter_.Downloaded(4 * model()->parameters);
+  RememberRound();
 }
 
 // Writes down the last round that this device trained for, and the receipt that came with it.

@@ -91,6 +91,7 @@ class Device {
   std::optional<Ending> LookAtModel(const std::string& name);
 
   void GiveRoundUp(Status status);
+  void FollowDownload();
   void FollowReply(Client::State before, const Reply& reply);
   void Take(const SharedModel& model);
   std::unique_ptr<Trainee> TraineeFor(const SharedModel& model);

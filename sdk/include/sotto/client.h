@@ -17,7 +17,10 @@
 //
 // A round has four parts:
 //   1. Hello, repeated until the server has work.
-//   2. Download of the model into the caller's buffer.
+//   2. Download of the model into the caller's buffer: as the difference from the model that the
+//      device holds, or from one that it can make, if the server offers that (model_download.h). A
+//      model that is not the one that was offered is never used: the device forgets what it holds,
+//      and says Hello anew.
 //   3. A local round (local_round.h): training. The encoding begins once the server has answered
 //      UpdateBegin, since its salt is part of the key.
 //   4. Upload. The update stays in memory until the server has acknowledged all of it. A resumed
@@ -34,6 +37,13 @@
 // answer has the salt, and the update is encoded. Its first bytes leave an eighth of the time after
 // the announcement, and not before: so nobody sees how long the encoder worked. With
 // LocalRoundBuffers::encoded nothing that depends on the data is left to do after that.
+//
+// A later Hello of a connection says only what has changed, if the server remembers the first one
+// (kServerRemembersHello). So OnLinkLost() must be called for each link that is closed, whoever has
+// closed it, before the next request is prepared.
+//
+// The released model. FetchRelease() asks for the newest released model between two rounds, or after
+// the job: it takes the place of the round's model in the caller's buffer.
 //
 // The caller owns the memory: two vectors of the model's size, a third one for tasks with momentum,
 // a fourth one for some gradient clips, and a workspace. Client::Check() tells before use whether
@@ -61,6 +71,7 @@
 
 #include "sotto/local_round.h"
 #include "sotto/messages.h"
+#include "sotto/model_download.h"
 #include "sotto/net_memory.h"
 #include "sotto/nn.h"
 #include "sotto/retry_pace.h"
@@ -211,6 +222,14 @@ constexpr uint32_t kShortestWaitMs = 100;
 // How long a client that was refused waits before it says Hello again.
 constexpr uint32_t kRefusedWaitMs = 60000;
 
+// A released model that a device has fetched.
+struct Release {
+  uint8_t job_id[kJobIdSize] = {};
+  uint32_t rounds = 0;    // of the job, up to this model
+  bool is_final = false;  // the job is over
+  ByteSpan claims;        // what is claimed for it, in words for people; may hold any bytes
+};
+
 class Client {
  public:
   enum class Progress : uint8_t {
@@ -220,7 +239,16 @@ class Client {
     kDone,   // the job is over
   };
 
-  enum class State : uint8_t { kHello, kDownload, kTrain, kUploadBegin, kUpload, kDone };
+  enum class State : uint8_t {
+    kHello,
+    kDownload,
+    kTrain,
+    kUploadBegin,
+    kUpload,
+    kDone,
+    kAskRelease,    // what the newest released model is
+    kFetchRelease,  // its download
+  };
 
   // Tells whether a configuration and its buffers suffice.
   //   bytes_needed  bytes of scratch that the model needs for batches of indices.size() samples,
@@ -261,9 +289,26 @@ class Client {
   // is zeros. For a limit of the device's owner on the time of a training.
   void GiveTrainingUp() { train_until_ms_ = 1; }
 
-  // To be called when the link was cut. An interrupted upload resumes at the byte that the server
-  // names, an interrupted download at the first byte that is missing.
+  // To be called when the link was cut or closed. An interrupted upload resumes at the byte that
+  // the server names, an interrupted download at the first byte that is missing.
   void OnLinkLost();
+
+  // To be called before the first Step() if `base` may hold a model that an earlier run has
+  // written, in flash that keeps it: the next download may then be the difference from it. Computes
+  // the check of what is there, so other contents do no harm. Returns kOk or kCryptoFailed.
+  Status RestoreModel();
+
+  // Asks for the newest released model, once no round is under way; also after kDone. Go on with
+  // Step() and OnReply() until is_fetching() is false. It fails, and release() is then null, if
+  // there is no such model, if the server is an old one, or if the link is lost before the server
+  // has answered: OnReply() returns kPeerRefused, or what went wrong. Rounds and refusals do not change by
+  // it. An interrupted download resumes. A model that the device holds is not sent again.
+  //   claims  [0 to kMaxClaimsSize] for Release::claims, which are cut to its size; must outlive
+  //           the client
+  void FetchRelease(MutableByteSpan claims);
+  bool is_fetching() const { return is_fetching_; }
+  // The released model that `base` holds; null if it holds none, or one that a round has brought.
+  const Release* release() const { return holds_release_ ? &release_ : nullptr; }
 
   const Request& request() const { return request_; }
   uint32_t wait_ms() const { return wait_ms_; }
@@ -304,25 +349,39 @@ class Client {
 
  private:
   bool IsSameAttempt(const TrainTask& task) const;
+  bool IsInFetch() const { return state_ == State::kAskRelease || state_ == State::kFetchRelease; }
   Status StepTrain();
   Status LoadSpending();
   Status ChargeUpdate();
   Status PrepareRequest(Request* request);
   Status PrepareHello(Request* request);
+  void PrepareWholeHello(Request* request);
+  void PrepareShortHello(Request* request) const;
+  Status PrepareGetRelease(Request* request) const;
   void PrepareUploadBegin(Request* request) const;
   Status PrepareChunk(Request* request);
   Status HandleReply(const Reply& reply);
+  Status OnError(const Reply& reply);
+  Status OnHelloReply(const Reply& reply);
   Status OnTask(const Reply& reply);
+  Status OnRelease(const Reply& reply);
   bool IsPrivateEnough(const TrainTask& task) const;
   bool IsWithinLimit(const TrainTask& task) const;
   Status SetChunkSize(uint32_t server_max_frame);
+  Status BeginDownload(const ModelOffer& offer);
   Status OnModelChunk(ByteSpan bytes);
+  Status OnDownloaded();
+  Status OnWrongModel(Status status);
+  Status WriteModel();
+  Status UseModel();
   Status OnAck(const Reply& reply);
   void Refuse();
   bool WasHeld() const;
   void WaitAsAsked(uint32_t asked_ms);
   void Wait(uint32_t ms);
   void EndRound();
+  void EndFetch();
+  void GiveUp();
   uint64_t NowMs() const { return config_.port.now_ms(config_.port.context); }
   void SetReportTime(uint32_t report_ms);
   bool IsBeforeReport();
@@ -347,7 +406,19 @@ class Client {
   TrainTask task_;
   size_t chunk_size_ = 0;  // the most bytes of the update in one message of this session
   uint8_t model_digest_[kSha256Size] = {};
-  uint32_t downloaded_ = 0;  // bytes of the model
+  ModelDownload download_;
+  HeldModel held_;  // in `base`
+  // What this connection's server knows from the Hellos before.
+  bool server_remembers_ = false;
+  bool has_said_receipt_ = false;
+  bool has_said_held_ = false;
+
+  bool is_fetching_ = false;
+  bool fetch_began_ = false;  // the server has said what the release is
+  bool holds_release_ = false;
+  State after_fetch_ = State::kHello;
+  Release release_;  // under way, or held
+  MutableByteSpan claims_;
   // By the port's clock; 0: the round has no such time.
   uint64_t report_at_ms_ = 0;
   uint64_t bytes_at_ms_ = 0;  // of the first bytes of the update

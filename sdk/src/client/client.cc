@@ -1,8 +1,5 @@
 #include "sotto/client.h"
 
-#include "sotto/bytes.h"
-#include "sotto/num.h"
-
 namespace sotto {
 namespace {
 
@@ -25,8 +22,8 @@ uint32_t MostSamples(const LocalRoundBuffers& b) {
 
 // That the model and these buffers have.
 uint32_t FeaturesOf(const ModelInfo& model, const LocalRoundBuffers& b) {
-  uint32_t features =
-      kFeatureSchedule | kFeatureClamping | kFeatureSalt | kFeatureReportTime | kFeatureOneLength;
+  uint32_t features = kFeatureSchedule | kFeatureClamping | kFeatureSalt | kFeatureReportTime |
+                      kFeatureOneLength | kFeatureDifferences;
   if (model.has_momentum && b.velocity.size() == model.parameters) features |= kFeatureMomentum;
   if (!model.has_gradient_options) return features;
   const bool has_gradient = b.gradient.size() == model.parameters;
@@ -37,11 +34,6 @@ uint32_t FeaturesOf(const ModelInfo& model, const LocalRoundBuffers& b) {
 }
 
 }  // namespace
-
-Status internal::WriteToMemory(void* base, Span<const float> model) {
-  __builtin_memcpy(base, model.data(), sizeof(float) * model.size());
-  return Status::kOk;
-}
 
 Client::Client(const ClientConfig& config, const ClientBuffers& buffers)
     : config_(config), buffers_(buffers), round_(config.engine, buffers.words) {}
@@ -80,9 +72,15 @@ void Client::EndRound() {
   round_.Wipe();
   state_ = resume_ = State::kHello;
   awaiting_reply_ = false;
-  downloaded_ = 0;
   report_at_ms_ = bytes_at_ms_ = train_until_ms_ = 0;
 }
+
+void Client::EndFetch() {
+  state_ = after_fetch_;
+  awaiting_reply_ = is_fetching_ = false;
+}
+
+void Client::GiveUp() { IsInFetch() ? EndFetch() : EndRound(); }
 
 void Client::Wait(uint32_t ms) {
   wait_pending_ = true;
@@ -143,7 +141,10 @@ void Client::OnLinkLost() {
   // A server tells each new link at once what the device waits for: that says nothing of the last.
   if (awaiting_reply_ && request_.kind == Request::Kind::kHello) pace_.Forget();
   awaiting_reply_ = false;
-  if (state_ == State::kHello || state_ == State::kDone) return;
+  server_remembers_ = false;
+  if (state_ == State::kAskRelease && !fetch_began_) EndFetch();
+  if (state_ == State::kFetchRelease) state_ = State::kAskRelease;
+  if (state_ == State::kHello || state_ == State::kDone || IsInFetch()) return;
   // For an upload, UpdateBegin asks the server again how many bytes it holds.
   resume_ = state_ == State::kUpload ? State::kUploadBegin : state_;
   state_ = State::kHello;
@@ -151,6 +152,12 @@ void Client::OnLinkLost() {
 
 Status Client::Step(Progress* progress) {
   if (awaiting_reply_) return Status::kWrongState;
+  const bool is_idle = state_ == State::kDone || (state_ == State::kHello && resume_ == state_);
+  if (is_fetching_ && is_idle && !wait_pending_) {
+    after_fetch_ = state_;
+    fetch_began_ = false;
+    state_ = State::kAskRelease;
+  }
   if (state_ == State::kDone) {
     *progress = Progress::kDone;
     return Status::kOk;
@@ -172,7 +179,7 @@ Status Client::Step(Progress* progress) {
     *progress = Progress::kSend;
   }
   if (status != Status::kOk) {
-    EndRound();
+    GiveUp();
     *progress = Progress::kAgain;
   }
   return status;
@@ -214,9 +221,11 @@ Status Client::PrepareRequest(Request* request) {
   switch (state_) {
     case State::kHello:
       return PrepareHello(request);
+    case State::kAskRelease:
+      return PrepareGetRelease(request);
     case State::kDownload:
-      request->kind = Request::Kind::kGetModel;
-      request->offset = downloaded_;
+    case State::kFetchRelease:
+      download_.PrepareRequest(request);
       return Status::kOk;
     case State::kUploadBegin:
       PrepareUploadBegin(request);
@@ -235,18 +244,44 @@ Status Client::PrepareHello(Request* request) {
   if (Status s = LoadSpending(); s != Status::kOk) return s;
   const ModelInfo& model = *config_.model;
   if (!IsOfModel(model, buffers_)) return Status::kInvalidArgument;
-  request->abilities = AbilitiesOf(model, buffers_);
-  if (config_.CanEvaluate(buffers_.scratch)) request->abilities.features |= kFeatureAccuracy;
-  if (config_.stays) request->abilities.features |= kFeatureStays;
+  PrepareWholeHello(request);
   const bool has_room = request->abilities.largest_batch > 0 && buffers_.chunk.size() >= kMinChunk;
   if (!has_room) return Status::kBufferTooSmall;
   if (Status s = ModelDigest(model, model_digest_); s != Status::kOk) return s;
+  if (server_remembers_) PrepareShortHello(request);
+  return Status::kOk;
+}
+
+void Client::PrepareWholeHello(Request* request) {
   request->kind = Request::Kind::kHello;
+  request->abilities = AbilitiesOf(*config_.model, buffers_);
+  if (config_.CanEvaluate(buffers_.scratch)) request->abilities.features |= kFeatureAccuracy;
+  if (config_.stays) request->abilities.features |= kFeatureStays;
   request->device_id = config_.device_id;
   request->model_digest = model_digest_;
   request->max_frame = config_.max_frame;
   request->receipt = receipt();
   request->hold_ms = config_.hold_ms;
+  request->held = held_.check();
+}
+
+// What has changed since the last Hello of this connection. That the device no longer holds a model
+// cannot be said there.
+void Client::PrepareShortHello(Request* request) const {
+  *request = Request();
+  request->kind = Request::Kind::kHello;
+  request->version = 0;
+  request->max_frame = 0;
+  request->hold_ms = config_.hold_ms;
+  if (!has_said_receipt_) request->receipt = receipt();
+  if (!has_said_held_) request->held = held_.check();
+}
+
+Status Client::PrepareGetRelease(Request* request) const {
+  if (Status s = config_.Validate(); s != Status::kOk) return s;
+  if (!IsOfModel(*config_.model, buffers_)) return Status::kInvalidArgument;
+  request->kind = Request::Kind::kGetRelease;
+  request->held = held_.check();
   return Status::kOk;
 }
 
@@ -279,51 +314,76 @@ Status Client::OnReply(const Reply& reply) {
   if (!awaiting_reply_) return Status::kWrongState;
   awaiting_reply_ = false;
   const Status status = HandleReply(reply);
-  if (status != Status::kOk) EndRound();
+  if (status != Status::kOk) GiveUp();
   return status;
 }
 
 Status Client::HandleReply(const Reply& reply) {
   is_refused_ = false;
-  if (reply.kind == Reply::Kind::kError) {
-    error_code_ = reply.code;
-    const bool is_old_key =
-        reply.code == ErrorCode::kKeyRotated || reply.code == ErrorCode::kKeyRevoked;
-    if (is_old_key || reply.code == ErrorCode::kVersion ||
-        reply.code == ErrorCode::kModelMismatch) {
-      Refuse();
-    }
-    if (reply.final || is_old_key) return Status::kPeerRefused;
-    WaitAsAsked(reply.wait_ms);
-    OnLinkLost();  // the client no longer knows which bytes the server holds
-    return Status::kOk;
-  }
+  if (reply.kind == Reply::Kind::kError) return OnError(reply);
   switch (state_) {
     case State::kHello:
-      if (reply.kind == Reply::Kind::kTrain) return OnTask(reply);
-      if (reply.kind == Reply::Kind::kWait) {
-        EndRound();
-        WaitAsAsked(reply.wait_ms);
-        return Status::kOk;
-      }
-      if (reply.kind == Reply::Kind::kDone) {
-        EndRound();
-        state_ = State::kDone;
-        return Status::kOk;
-      }
-      break;
+      return OnHelloReply(reply);
     case State::kDownload:
+    case State::kFetchRelease:
       if (reply.kind == Reply::Kind::kModelChunk) return OnModelChunk(reply.bytes);
       break;
     case State::kUploadBegin:
     case State::kUpload:
       if (reply.kind == Reply::Kind::kAck) return OnAck(reply);
       break;
+    case State::kAskRelease:
+      if (reply.kind == Reply::Kind::kRelease) return OnRelease(reply);
+      break;
     case State::kTrain:
     case State::kDone:
       break;
   }
   return Status::kMalformed;
+}
+
+Status Client::OnError(const Reply& reply) {
+  error_code_ = reply.code;
+  // A server that does not remember what a short Hello leaves out: the next one says it.
+  const bool is_short_hello = request_.kind == Request::Kind::kHello && request_.version == 0;
+  if (is_short_hello &&
+      (reply.code == ErrorCode::kVersion || reply.code == ErrorCode::kMalformed)) {
+    WaitAsAsked(reply.wait_ms);
+    OnLinkLost();
+    return Status::kOk;
+  }
+  const bool is_old_key =
+      reply.code == ErrorCode::kKeyRotated || reply.code == ErrorCode::kKeyRevoked;
+  const bool is_of_round = !IsInFetch();
+  if (is_old_key || (is_of_round && (reply.code == ErrorCode::kVersion ||
+                                     reply.code == ErrorCode::kModelMismatch))) {
+    Refuse();
+  }
+  if (reply.final || is_old_key) return Status::kPeerRefused;
+  WaitAsAsked(reply.wait_ms);
+  if (is_of_round) {
+    OnLinkLost();  // the client no longer knows which bytes the server holds
+  } else {
+    state_ = State::kAskRelease;
+  }
+  return Status::kOk;
+}
+
+Status Client::OnHelloReply(const Reply& reply) {
+  if (reply.kind == Reply::Kind::kTrain || reply.kind == Reply::Kind::kWait) {
+    server_remembers_ = (reply.server_features & kServerRemembersHello) != 0;
+    has_said_receipt_ = has_said_held_ = true;
+  }
+  if (reply.kind == Reply::Kind::kTrain) return OnTask(reply);
+  if (reply.kind == Reply::Kind::kWait) {
+    EndRound();
+    WaitAsAsked(reply.wait_ms);
+    return Status::kOk;
+  }
+  if (reply.kind != Reply::Kind::kDone) return Status::kMalformed;
+  EndRound();
+  state_ = State::kDone;
+  return Status::kOk;
 }
 
 bool Client::IsSameAttempt(const TrainTask& task) const {
@@ -343,8 +403,12 @@ Status Client::SetChunkSize(uint32_t server_max_frame) {
 
 void Client::RestoreReceipt(ByteSpan receipt) {
   if (receipt.empty() || receipt.size() > kMaxReceiptSize) return;
+  const bool is_same = receipt.size() == receipt_size_ &&
+                       __builtin_memcmp(receipt_, receipt.data(), receipt.size()) == 0;
+  if (is_same) return;
   __builtin_memcpy(receipt_, receipt.data(), receipt.size());
   receipt_size_ = receipt.size();
+  has_said_receipt_ = false;
 }
 
 Status Client::OnTask(const Reply& reply) {
@@ -354,7 +418,8 @@ Status Client::OnTask(const Reply& reply) {
   if (resume_ != State::kHello && IsSameAttempt(task)) {
     state_ = resume_;
     resume_ = State::kHello;
-    return Status::kOk;
+    const bool is_other = state_ == State::kDownload && !download_.IsOf(reply.model);
+    return is_other ? BeginDownload(reply.model) : Status::kOk;
   }
   EndRound();
   if (has_sent_ && IsSameAttempt(task)) {  // nothing is left to do in it: nobody spins
@@ -373,31 +438,13 @@ Status Client::OnTask(const Reply& reply) {
   has_sent_ = false;
   SetReportTime(reply.report_ms);
   state_ = State::kDownload;
-  return Status::kOk;
+  return BeginDownload(reply.model);
 }
 
 bool Client::IsPrivateEnough(const TrainTask& task) const {
   if (!task.is_private() && !config_.allow_training_without_privacy) return false;
   const uint32_t limit = config_.min_private_noise_q20;
   return limit == 0 || task.HasPrivateNoise(limit);
-}
-
-Status Client::OnModelChunk(ByteSpan bytes) {
-  const uint32_t total = config_.model->parameters * 4;
-  if (bytes.empty() || bytes.size() % 4 != 0 || bytes.size() > total - downloaded_) {
-    return Status::kMalformed;
-  }
-  for (size_t i = 0; i < bytes.size(); i += 4) {
-    const float value = FloatFromBits(LoadU32Le(bytes.data() + i));
-    if (!IsFinite(value)) return Status::kNotFinite;
-    buffers_.update[(downloaded_ + i) / 4] = value;
-  }
-  downloaded_ += static_cast<uint32_t>(bytes.size());
-  if (downloaded_ != total) return Status::kOk;
-  const ModelWriter& writer = buffers_.writer;
-  if (Status s = writer.write(writer.context, buffers_.update); s != Status::kOk) return s;
-  state_ = State::kTrain;
-  return round_.Begin(task_, config_, buffers_);
 }
 
 Status Client::OnAck(const Reply& reply) {

@@ -1,0 +1,101 @@
+// The model that a client holds: downloads, and the released model.
+#include "sotto/client.h"
+
+namespace sotto {
+
+Status internal::WriteToMemory(void* base, Span<const float> model) {
+  __builtin_memcpy(base, model.data(), sizeof(float) * model.size());
+  return Status::kOk;
+}
+
+// A device that holds the model already downloads nothing.
+Status Client::BeginDownload(const ModelOffer& offer) {
+  if (held_.is(offer.check)) return UseModel();
+  const Span<const float> held = held_.check().empty() ? Span<const float>() : buffers_.base;
+  const Status status = download_.Begin(offer, *config_.model, held, buffers_.update);
+  if (status != Status::kOk) return OnWrongModel(status);
+  return download_.is_whole() ? OnDownloaded() : Status::kOk;
+}
+
+Status Client::OnModelChunk(ByteSpan bytes) {
+  if (Status s = download_.Take(bytes); s != Status::kOk) return OnWrongModel(s);
+  return download_.is_whole() ? OnDownloaded() : Status::kOk;
+}
+
+Status Client::OnDownloaded() {
+  if (Status s = download_.Check(); s != Status::kOk) return OnWrongModel(s);
+  if (Status s = WriteModel(); s != Status::kOk) return s;
+  return UseModel();
+}
+
+// What was sent is not what was offered. From the held model: that one may be another than the
+// server takes it for, so the device forgets it and asks anew; it is then offered a difference from
+// a model that it can make. Else nothing helps but patience.
+Status Client::OnWrongModel(Status status) {
+  if (status == Status::kCryptoFailed) return status;
+  if (held_.check().empty() || !download_.is_from_held()) {
+    WaitAsAsked(0);
+    return status;
+  }
+  held_.Set({});
+  server_remembers_ = false;  // a whole Hello says that there is no model
+  fetch_began_ = false;
+  if (IsInFetch()) {
+    state_ = State::kAskRelease;
+  } else {
+    EndRound();
+  }
+  return Status::kOk;
+}
+
+// Between the first and the last byte nobody knows what lies in `base`.
+Status Client::WriteModel() {
+  held_.Set({});
+  holds_release_ = false;
+  const ModelWriter& writer = buffers_.writer;
+  const Status status = writer.write(writer.context, buffers_.update);
+  if (status == Status::kOk) held_.Set(download_.check());
+  has_said_held_ = false;
+  if (held_.check().empty()) server_remembers_ = false;
+  return status;
+}
+
+// `base` holds the model that the device has asked for.
+Status Client::UseModel() {
+  if (IsInFetch()) {
+    holds_release_ = true;
+    EndFetch();
+    return Status::kOk;
+  }
+  state_ = State::kTrain;
+  return round_.Begin(task_, config_, buffers_);
+}
+
+Status Client::RestoreModel() {
+  uint8_t check[kModelCheckSize] = {};
+  if (Status s = ModelCheck(buffers_.base, check); s != Status::kOk) return s;
+  held_.Set(check);
+  return Status::kOk;
+}
+
+void Client::FetchRelease(MutableByteSpan claims) {
+  is_fetching_ = true;
+  claims_ = claims;
+}
+
+Status Client::OnRelease(const Reply& reply) {
+  if (reply.job_id.size() != kJobIdSize || reply.model.check.empty()) return Status::kMalformed;
+  const bool goes_on = fetch_began_ && download_.IsOf(reply.model);
+  holds_release_ = false;
+  __builtin_memcpy(release_.job_id, reply.job_id.data(), kJobIdSize);
+  release_.rounds = reply.rounds;
+  release_.is_final = reply.final;
+  const size_t size = reply.claims.size() < claims_.size() ? reply.claims.size() : claims_.size();
+  if (size != 0) __builtin_memcpy(claims_.data(), reply.claims.data(), size);
+  release_.claims = claims_.first(size);
+  state_ = State::kFetchRelease;
+  fetch_began_ = true;
+  return goes_on ? Status::kOk : BeginDownload(reply.model);
+}
+
+}  // namespace sotto
