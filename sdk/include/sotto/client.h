@@ -42,8 +42,8 @@
 // (kServerRemembersHello). So OnLinkLost() must be called for each link that is closed, whoever has
 // closed it, before the next request is prepared.
 //
-// The released model. FetchRelease() asks for the newest released model between two rounds, or after
-// the job: it takes the place of the round's model in the caller's buffer.
+// The released model. FetchRelease() asks for the newest one between two rounds, or after the job: it
+// takes the place of the round's model in the caller's buffer.
 //
 // The caller owns the memory: two vectors of the model's size, a third one for tasks with momentum,
 // a fourth one for some gradient clips, and a workspace. Client::Check() tells before use whether
@@ -301,8 +301,8 @@ class Client {
   // Asks for the newest released model, once no round is under way; also after kDone. Go on with
   // Step() and OnReply() until is_fetching() is false. It fails, and release() is then null, if
   // there is no such model, if the server is an old one, or if the link is lost before the server
-  // has answered: OnReply() returns kPeerRefused, or what went wrong. Rounds and refusals do not change by
-  // it. An interrupted download resumes. A model that the device holds is not sent again.
+  // has answered: OnReply() returns kPeerRefused, or what went wrong. It changes neither rounds
+  // nor is_refused(). An interrupted download resumes. A model that the device holds is not sent again.
   //   claims  [0 to kMaxClaimsSize] for Release::claims, which are cut to its size; must outlive
   //           the client
   void FetchRelease(MutableByteSpan claims);

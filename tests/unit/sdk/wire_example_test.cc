@@ -10,6 +10,7 @@
 
 #include "device/cells.h"
 #include "sotto/bytes.h"
+#include "sotto/model_difference.h"
 #include "sotto/nn.h"
 #include "sotto/quantizer.h"
 #include "sotto/update_codec.h"
@@ -355,6 +356,126 @@ TEST_F(WireExample, FramesWithALengthAndAReportTimeAreThoseOfThePage) {
   train.report_ms = 60000;
   ExpectOnPage(FrameLine("Train", train) + Upload(kOneLength));
   EXPECT_EQ(Decode(kOneLength, Encode(kOneLength)), Decode(kFixed, encoded));
+}
+
+// What the device of the page holds; kBase lies on the grid of 2^-4.
+constexpr float kHeld[kSize] = {0.4f, -0.53125f, 0.25f, -0.3f, 0.01f, -3.1f};
+constexpr int kGridExponent = -4;
+
+std::vector<uint8_t> CheckOf(Span<const float> model) {
+  uint8_t check[kModelCheckSize] = {};
+  EXPECT_EQ(ModelCheck(model, check), Status::kOk);
+  return {std::begin(check), std::end(check)};
+}
+
+// The range code with a `low` that keeps all its bytes, as the page defines it.
+struct SlowEncoder {
+  void Narrow(bool bit, uint32_t share) {
+    low += bit ? 0 : share;
+    range = bit ? share : range - share;
+    for (; range < kMinRange; range <<= 8) {
+      low <<= 8;
+      ++shifts;
+    }
+  }
+  void Adaptive(bool bit, AdaptiveBit* estimate) {
+    Narrow(bit, estimate->BoundOfOne(range));
+    estimate->Update(bit);
+    decisions += bit ? '1' : '0';
+  }
+  void Fair(bool bit) {
+    Narrow(bit, range >> 1);
+    decisions += bit ? '1' : '0';
+  }
+  void Add(int32_t d) {
+    const auto magnitude = static_cast<uint32_t>(d < 0 ? -d : d);
+    uint32_t digits = 0;
+    while (digits < 31 && magnitude >> digits != 0) ++digits;
+    for (uint32_t i = 0; i < 31 && i <= digits; ++i) Adaptive(i < digits, &more.more[i]);
+    if (digits != 0) decisions += ' ';
+    for (uint32_t i = 1; i < digits; ++i) Fair((magnitude >> (digits - 1 - i) & 1) != 0);
+    if (digits != 0) Fair(d < 0);
+  }
+
+  unsigned __int128 low = 0;
+  uint32_t range = UINT32_MAX;
+  int shifts = 0;
+  std::string decisions;
+  DigitModel<31> more;
+};
+
+std::string HexOf(unsigned __int128 value, int bytes) {
+  std::vector<uint8_t> text;
+  for (int i = bytes - 1; i >= 0; --i) text.push_back(static_cast<uint8_t>(value >> (8 * i)));
+  return ToHex(View(text));
+}
+
+std::vector<uint8_t> CodeOfTheDifference() {
+  std::vector<uint8_t> code(MaxDifferenceBytes(kSize));
+  size_t size = 0;
+  EXPECT_EQ(EncodeDifference(kHeld, kBase, kGridExponent, {code.data(), code.size()}, &size),
+            Status::kOk);
+  code.resize(size);
+  return code;
+}
+
+TEST_F(WireExample, TheDifferenceIsThatOfThePage) {
+  SlowEncoder slow;
+  std::string table = "j     n    base     d  decisions                  low     range\n";
+  for (uint32_t j = 0; j < kSize; ++j) {
+    const int32_t n = NearestGridUnits(kBase[j], kGridExponent);
+    const int32_t base = NearestGridUnits(kHeld[j], kGridExponent);
+    slow.decisions.clear();
+    slow.Add(n - base);
+    const std::string low = HexOf(slow.low, 4 + slow.shifts);
+    std::string line = std::to_string(j) + Column(n, 6) + Column(base, 8) + Column(n - base, 6) +
+                       "  " + slow.decisions;
+    line += std::string(line.size() + low.size() < 52 ? 52 - line.size() - low.size() : 1, ' ');
+    table += line + low + "  " + HexOf(slow.range, 4) + "\n";
+  }
+  ExpectOnPage(table);
+  const std::vector<uint8_t> code = CodeOfTheDifference();
+  uint8_t held[4 * kSize];
+  for (uint32_t j = 0; j < kSize; ++j) StoreU32Le(FloatBits(kHeld[j]), held + 4 * j);
+  ExpectOnPage(Line("held", held) + Line("its check", View(CheckOf(kHeld))) +
+               Line("check", View(CheckOf(kBase))) + Line("code", View(code)));
+}
+
+TEST_F(WireExample, FramesOfADifferenceAndOfAReleaseAreThoseOfThePage) {
+  const std::vector<uint8_t> held = CheckOf(kHeld);
+  const std::vector<uint8_t> check = CheckOf(kBase);
+  const std::vector<uint8_t> code = CodeOfTheDifference();
+  Request hello = Asks(Request::Kind::kHello);
+  hello.device_id = View(name);
+  hello.model_digest = digest;
+  hello.abilities.features = kFeatureDifferences;
+  hello.held = View(held);
+  Reply train = Train(kFixed);
+  train.server_features = kServerRemembersHello;
+  train.model = {View(check), kGridOffset + kGridExponent, ModelBase::kHeld, {}, 512, 0x01020304};
+  Request get = Asks(Request::Kind::kGetModel);
+  get.code = 0x01020304;
+  Reply chunk = Answers(Reply::Kind::kModelChunk);
+  std::vector<uint8_t> part = code;
+  part.resize(12);
+  chunk.bytes = View(part);
+  Request later = Asks(Request::Kind::kHello);
+  later.version = later.max_frame = 0;
+  later.hold_ms = 25000;
+  later.held = View(check);
+  Request ask = Asks(Request::Kind::kGetRelease);
+  ask.held = View(check);
+  Reply release = Answers(Reply::Kind::kRelease);
+  release.model = {View(check), kGridOffset + kGridExponent, ModelBase::kHeld, {}, 0, 0};
+  release.job_id = View(job);
+  release.rounds = 2;
+  release.final = true;
+  const uint8_t claims[] = {'n', 'o', 'n', 'e'};
+  release.claims = claims;
+  ExpectOnPage(FrameLine("Hello", hello) + FrameLine("Train", train) + FrameLine("GetModel", get) +
+               FrameLine("Chunk", chunk));
+  ExpectOnPage(FrameLine("Hello", later) + FrameLine("GetRelease", ask) +
+               FrameLine("Release", release));
 }
 
 TEST_F(WireExample, FramesOfTheOtherRepliesAreThoseOfThePage) {
