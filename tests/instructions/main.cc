@@ -6,6 +6,7 @@
 #include "device/cells.h"
 #include "device/line.h"
 #include "sotto/dither.h"
+#include "sotto/model_difference.h"
 #include "sotto/mps2/counter.h"
 #include "sotto/mps2/semihosting.h"
 #include "sotto/random.h"
@@ -23,6 +24,12 @@ float g_update[kCoordinates];
 uint8_t g_encoded[kCoordinates];
 UpdateEncoder g_encoder;
 
+constexpr int kExponent = -10;
+float g_wanted[kCoordinates];
+uint8_t g_code[4096];
+size_t g_code_size = 0;
+DifferenceReader g_reader;
+
 Key RoundKey() {
   Key key;
   key.bytes[0] = 1;
@@ -37,6 +44,38 @@ Status FillUpdate() {
     value = static_cast<float>(centered) * (1.0f / 8388608) * (1.0f / 128);
   }
   return random.status();
+}
+
+// A model some steps of the grid from the update: the sum of twelve fair coins has a deviation of
+// 1.7 steps, which takes nearly three bits a coordinate.
+Status FillDifference() {
+  RandomStream random(RoundKey(), 8);
+  for (uint32_t j = 0; j < kCoordinates; ++j) {
+    const uint32_t coins = random.NextU32() & 0xfff;
+    const int32_t steps = __builtin_popcount(coins) - 6;
+    g_wanted[j] = GridParameter(NearestGridUnits(g_update[j], kExponent) + steps, kExponent);
+  }
+  return EncodeDifference(g_update, g_wanted, kExponent, g_code, &g_code_size);
+}
+
+// In parts, as frames of 510 bytes bring them, and in place of the update.
+Status ReadDifference() {
+  constexpr size_t kPart = 492;
+  if (Status s = g_reader.Begin(kExponent, static_cast<uint32_t>(g_code_size)); s != Status::kOk) {
+    return s;
+  }
+  for (size_t at = 0; at < g_code_size; at += kPart) {
+    const size_t left = g_code_size - at;
+    const Status s = g_reader.Feed({g_code + at, left < kPart ? left : kPart}, g_update, g_update);
+    if (s != Status::kOk) return s;
+  }
+  const bool is_right = __builtin_memcmp(g_update, g_wanted, sizeof(g_wanted)) == 0;
+  return is_right ? Status::kOk : Status::kMismatch;
+}
+
+Status CheckModel() {
+  uint8_t check[kModelCheckSize];
+  return ModelCheck(g_update, check);
 }
 
 Status Keystream() {
@@ -85,7 +124,7 @@ Status Encode() {
   return g_encoder.Read(g_encoded, &written);
 }
 
-// In this order: Encode() needs what Scale() did.
+// In this order: Encode() needs what Scale() did, and a difference replaces the update.
 constexpr struct {
   const char* name;
   Status (*run)();
@@ -97,7 +136,9 @@ constexpr struct {
               {"encode, range code (dither included)", Encode},
               {"a device's own noise (one pass)", DrawPrivateNoise},
               {"scale, with that noise", ScaleWithPrivateNoise},
-              {"encode, range code, with that noise", Encode}};
+              {"encode, range code, with that noise", Encode},
+              {"a model from a difference, three bits a coordinate", ReadDifference},
+              {"the check of a model", CheckModel}};
 
 bool Measure(const char* name, Status (*run)()) {
   const uint32_t start = mps2::Ticks();
@@ -118,7 +159,8 @@ bool Measure(const char* name, Status (*run)()) {
 }  // namespace sotto
 
 int main(int, char**) {
-  bool ok = sotto::FillUpdate() == sotto::Status::kOk;
+  bool ok =
+      sotto::FillUpdate() == sotto::Status::kOk && sotto::FillDifference() == sotto::Status::kOk;
   for (const auto& part : sotto::kParts) ok = ok && sotto::Measure(part.name, part.run);
   return ok ? 0 : 1;
 }
