@@ -20,6 +20,7 @@ import time
 from independent import codes
 from independent import example
 from independent import lrq
+from independent import models
 from independent import training
 from independent.link import Link
 from independent.link import LinkLost
@@ -29,7 +30,8 @@ from independent.link import ServerError
 RETRY_SECONDS = 1
 HOLD_MS = 5000  # for which the server may hold its answer; the link waits for 30 s
 TAKES_SALT = 128  # of the features in Hello
-FEATURES = TAKES_SALT + 256 + 512  # it keeps to report_ms and length, too
+FEATURES = TAKES_SALT + 256 + 512 + 4096  # it keeps to report_ms and length, takes differences, too
+SERVER_REMEMBERS = 1  # of the features of a server
 
 
 class Refused(Exception):
@@ -62,6 +64,7 @@ class Round:
 
     def __init__(self, task):
         self.task = task
+        self.download = None  # models.Download
         self.model = b""
         self.nonce = self.trained = self.salt = self.update = None
         # When the update is announced, and when its training must have ended (4).
@@ -84,6 +87,9 @@ class Device:
         self.model_size = 4 * training.CLASSES * (self.inputs + 1)
         self.allow_no_privacy = allow_no_privacy
         self.round = None
+        self.said = None     # in the Hellos of this link, if its server remembers them
+        self.held = b""      # the model that it has downloaded and checked
+        self.downloaded = 0  # bytes of models, and of their codes
         self.receipt = b""   # what the server gave last, for the next Hello
         self.released = b""  # what the server must release if this device is its whole cohort
 
@@ -92,6 +98,7 @@ class Device:
         last_seen = time.monotonic()
         while True:
             try:
+                self.said = None
                 with Link(address, self.name, lrq.psk_of(self.secret)) as link:
                     while self.step(link):
                         last_seen = time.monotonic()
@@ -104,20 +111,32 @@ class Device:
 
     def step(self, link):
         """Says Hello and does what the server wants. False: the job is over."""
-        hello = {"version": 1, "device": self.name, "max_frame": MAX_FRAME,
+        whole = {"version": 1, "device": self.name, "max_frame": MAX_FRAME,
                  "model_digest": lrq.model_digest(self.inputs, training.CLASSES),
-                 "receipt": self.receipt, "features": self.features, "hold_ms": HOLD_MS}
+                 "receipt": self.receipt, "features": self.features, "hold_ms": HOLD_MS,
+                 "held": models.check_of(self.held)}
         try:
-            name, reply = link.ask("hello", hello, "wait", "train", "done")
+            name, reply = link.ask("hello", self.hello(whole), "wait", "train", "done")
+            if name != "done":
+                remembers = reply["server_features"] & SERVER_REMEMBERS
+                self.said = whole if remembers else None
             if name == "train":
                 self.take_part(link, reply)
                 return True
         except ServerError as error:
+            self.said = None
             self.on_error(error.fields)
             return True
         self.round = None
         time.sleep(reply.get("wait_ms", 0) / 1000)
         return name == "wait"
+
+    def hello(self, whole):
+        """What has changed since the last Hello of this link; all of it, if something is gone."""
+        if not self.said or any(self.said[name] and not whole[name] for name in whole):
+            return whole
+        changed = {name: value for name, value in whole.items() if value != self.said[name]}
+        return changed | {"hold_ms": HOLD_MS}
 
     def on_error(self, fields):
         print(f"the server says error {fields['code']}", file=sys.stderr)
@@ -132,7 +151,9 @@ class Device:
         check_task(task, self.allow_no_privacy)
         if not (self.round and self.round.is_for(task)):
             self.round = Round(task)
-        self.download(link)
+        self.round.task["model"] = task["model"]  # after a lost link it may be another offer
+        if not self.round.model and not self.download(link):
+            return
         if not self.round.trained:
             self.train()
         time.sleep(max(0, self.round.report_at - time.monotonic()))
@@ -188,13 +209,30 @@ class Device:
                              self.round.salt)
 
     def download(self, link):
-        while len(self.round.model) < self.model_size:
-            _, chunk = link.ask("get_model", {"offset": len(self.round.model)}, "chunk")
-            more = chunk["bytes"]
-            room = self.model_size - len(self.round.model)
-            if not 4 <= len(more) <= room or len(more) % 4:
-                raise LinkLost(f"a chunk of {len(more)} bytes")
-            self.round.model += more
+        """False: what came is not the model that was offered."""
+        offer = self.round.task["model"]
+        if self.held and offer.get("check") == models.check_of(self.held):
+            self.round.model = self.held
+            return True
+        try:
+            if not self.round.download or self.round.download.offer != offer:
+                self.round.download = models.Download(offer, self.model_size, self.held)
+            self.fetch(link, self.round.download)
+            self.round.model = self.round.download.model()
+        except ValueError as error:
+            print(f"{error}; asking anew", file=sys.stderr)
+            if not (self.held and offer.get("grid") and offer["base"] == models.HELD):
+                time.sleep(RETRY_SECONDS)
+            self.held, self.round = b"", None
+            return False
+        self.held = self.round.model if offer.get("check") else b""
+        return True
+
+    def fetch(self, link, download):
+        while not download.is_whole():
+            _, chunk = link.ask("get_model", download.request(), "chunk")
+            download.take(chunk["bytes"])
+            self.downloaded += len(chunk["bytes"])
 
     def upload(self, link):
         task = self.round.task

@@ -9,6 +9,7 @@ import sys
 from independent import codes
 from independent import lrq
 from independent import messages
+from independent import models
 
 
 class Job:
@@ -43,6 +44,10 @@ class Page:
         self.decisions = [line.split() for line in blocks[8].splitlines()[1:]]
         self.range = self.pairs(blocks[9])
         self.salted = self.pairs(next(block for block in blocks if block.startswith("salt ")))
+        self.steps = [line.split() for line in next(
+            block for block in blocks if block.startswith("j     n ")).splitlines()[1:]]
+        self.difference = self.pairs(next(block for block in blocks if block.startswith("held ")))
+        self.exponent, = (int(x) for x in re.findall(r"as a difference, e = (-\d+)", text))
         self.frames = {}
         for mark, name, data in re.findall(r"^([<>]) (\w+) +([0-9a-f\s]+)", text, re.MULTILINE):
             self.frames.setdefault(mark + name, []).append(bytes.fromhex(data))
@@ -75,6 +80,11 @@ class Page:
         for name, number in re.findall(r"(\w+) (-?[\d.]*\d)", text):
             task[name] = float32(number) if kinds[name] is float else int(number)
         return task
+
+    def offer(self, size):
+        """The model of the example, as a difference of so many bytes from the one that is held."""
+        return {"check": bytes.fromhex(self.difference["check"]), "grid": 21 + self.exponent,
+                "base": models.HELD, "weights_key": b"", "size": size, "code": 0x01020304}
 
     @staticmethod
     def pairs(block):
@@ -113,13 +123,18 @@ def check_replies(page, key):
     """Decodes the page's replies, compares them and encodes them again."""
     sizes = [len(job.encode(page.update, key)) for job in page.jobs]
     replies = {
-        "Train": [job.task | {"receipt": b""} for job in page.jobs],
-        "Chunk": [{"bytes": struct.pack(f"<{len(page.model)}f", *page.model)}],
+        "Train": [job.task | {"receipt": b"", "model": {}, "server_features": 0}
+                  for job in page.jobs]
+                 + [page.task | {"receipt": b"", "model": page.offer(512), "server_features": 1}],
+        "Chunk": [{"bytes": struct.pack(f"<{len(page.model)}f", *page.model)},
+                  {"bytes": bytes.fromhex(page.difference["code"]).ljust(12, b"\0")}],
         "Ack": [ack for size in sizes
                 for ack in ({"offset": 0, "complete": 0, "salt": b""},
                             {"offset": size, "complete": 1, "salt": b""})]
                + [{"offset": 0, "complete": 0, "salt": bytes.fromhex(page.salted["salt"])}],
-        "Wait": [{"wait_ms": 1000, "state": 0}],
+        "Wait": [{"wait_ms": 1000, "state": 0, "server_features": 0}],
+        "Release": [{"model": page.offer(0) | {"code": 0}, "job": page.task["job"], "rounds": 2,
+                     "final": 1, "claims": b"none"}],
         "Error": [{"code": 8, "final": 0, "retry_after_ms": 1000, "model": b""},
                   {"code": 2, "final": 1, "retry_after_ms": 0, "model": b"lenet"}],
         "Done": [{}],
@@ -195,6 +210,35 @@ def check_codes(page, key):
         claim("update decoded", codes.decode(update, count, job.task, key), job.noisy)
 
 
+def check_difference(page):
+    """The example's code of a difference, decision by decision, and random ones there and back."""
+    held = bytes.fromhex(page.difference["held"])
+    coder, more, rows = Recorder(), models.estimates(), []
+    for j, (x, w) in enumerate(zip(page.model, models.floats(held))):
+        n, base = models.steps(x, page.exponent), models.steps(w, page.exponent)
+        coder.decisions = ""
+        models.integer(coder, more, n - base)
+        low = coder.low.to_bytes(4 + coder.shifts, "big").hex()
+        rows.append([str(j), str(n), str(base), str(n - base), coder.decisions, low,
+                     f"{coder.width:08x}"])
+    written = [[*row[:4], "".join(row[4:-2]), *row[-2:]] for row in page.steps]
+    claim("decisions of the difference", rows, written)
+    claim("its code", coder.finish().hex(), page.difference["code"])
+    claim("the held model's check", models.check_of(held).hex(), page.difference["its check"])
+    model = models.decode(coder.finish(), models.floats(held), page.exponent)
+    claim("the model", models.floats(model), page.model)
+    claim("its check", models.check_of(model).hex(), page.difference["check"])
+    numbers = random.Random(8)
+    for exponent in (-20, -9, 0):
+        for spread in (0.3, 5, 1e5):
+            held, wanted = ([numbers.gauss(0, spread) * 2.0**exponent for _ in range(200)]
+                            for _ in range(2))
+            wanted = [models.steps(x, exponent) * 2.0**exponent for x in wanted]
+            code = models.encode(held, wanted, exponent) + bytes(numbers.choice((0, 512)))
+            claim("a difference there and back",
+                  models.floats(models.decode(code, held, exponent)), wanted)
+
+
 def check_beyond():
     """B of LRQ.md is what the page says that it is."""
     for x, written in zip(range(-16, 13), codes.BEYOND):
@@ -243,10 +287,14 @@ def check_layers():
 def check_requests(page, device, nonce, key):
     names = "job", "round", "attempt", "coding", "clip_bit"
     begins = [{name: job.task[name] for name in names} | {"nonce": nonce} for job in page.jobs]
+    hello = {"version": 1, "device": device, "max_frame": 1024,
+             "model_digest": bytes.fromhex(page.values["model digest"])}
+    held, check = (bytes.fromhex(page.difference[name]) for name in ("its check", "check"))
     requests = {
-        "Hello": ("hello", [{"version": 1, "device": device, "max_frame": 1024,
-                             "model_digest": bytes.fromhex(page.values["model digest"])}]),
-        "GetModel": ("get_model", [{"offset": 0}]),
+        "Hello": ("hello", [hello, hello | {"features": 4096, "held": held},
+                            {"hold_ms": 25000, "held": check}]),
+        "GetModel": ("get_model", [{"offset": 0}, {"code": 0x01020304}]),
+        "GetRelease": ("get_release", [{"held": check}]),
         "UpdateBegin": ("update_begin", begins),
         "UpdateChunk": ("update_chunk", [{"offset": 0, "bytes": job.encode(page.update, key),
                                           "last": 1} for job in page.jobs]),
@@ -274,6 +322,7 @@ def check():
     check_decisions(page, key)
     check_replies(page, key)
     check_requests(page, device, nonce, key)
+    check_difference(page)
     check_layers()
     check_beyond()
     check_round_trips()
