@@ -315,9 +315,11 @@ TEST(JobSpec, AResumedJobKeepsItsInitialModelAndTakesNoOther) {
 }
 
 // Of the option with that stored name; discarded if the field is derived and has no default.
+// What a job without the field counts as.
 Json DefaultOf(const std::string& stored_name) {
   for (const JobField& field : OptionsOf(JobFields())) {
-    if (field.stored_name() == stored_name) return ToJson(field.get(JobRequest()));
+    if (field.stored_name() != stored_name) continue;
+    return ToJson(field.before_option ? *field.before_option : field.get(JobRequest()));
   }
   return Json(Json::value_t::discarded);
 }

@@ -66,6 +66,7 @@ SimulationRequest SmallRequest() {
   request.seed = 3;
   request.spectrum = "spectrum.csv";
   request.spectrum_rounds = "1,3,50";
+  request.job.aggregation.grid = 0;  // a released model is then the sum of its steps
   return request;
 }
 
