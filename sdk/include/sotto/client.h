@@ -39,8 +39,8 @@
 // LocalRoundBuffers::encoded nothing that depends on the data is left to do after that.
 //
 // A later Hello of a connection says only what has changed, if the server remembers the first one
-// (kServerRemembersHello). So OnLinkLost() must be called for each link that is closed, whoever has
-// closed it, before the next request is prepared.
+// (kServerRemembersHello). So OnLinkLost() must be called for each link that ends, also
+// for one that the device closes, before the next request is prepared.
 //
 // The released model. FetchRelease() asks for the newest one between two rounds, or after the job: it
 // takes the place of the round's model in the caller's buffer.

@@ -35,7 +35,7 @@ class ModelDownload {
  public:
   // Begins a download.
   //   offer  copied; the bytes that it points to are used during the call alone
-  //   model  its parameters are those of `held` and `out`
+  //   model  of which `held` and `out` are parameters
   //   held   [model.parameters] the model that the device has said it holds; empty: it has said
   //          that it holds none. Unchanged until the download is whole
   //   out    [model.parameters] the model, once is_whole()

@@ -174,9 +174,8 @@ TEST_F(CheckTest, TooLittleScratchOrChunkIsTooSmallAndTheNeedIsCounted) {
 }
 
 // Features of a softmax regression without more memory.
-constexpr uint32_t kAlways =
-    kFeatureSchedule | kFeatureClamping | kFeatureSalt | kFeatureReportTime | kFeatureOneLength |
-    kFeatureDifferences;
+constexpr uint32_t kAlways = kFeatureSchedule | kFeatureClamping | kFeatureSalt |
+                             kFeatureReportTime | kFeatureOneLength | kFeatureDifferences;
 constexpr uint32_t kWithoutMemory = kAlways | kFeatureProximal | kFeatureClipOfSample;
 
 // The first request of a client with these buffers.
