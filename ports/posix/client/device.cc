@@ -407,7 +407,7 @@ void Device::FollowDownload() {
   has_model_ = true;
   training_since_ms_ = NowMs();
   why_late_.clear();
-  reporter_.Downloaded(4 * model()->parameters);
+  reporter_.Downloaded(client().downloaded_bytes());
   RememberRound();
 }
 

@@ -42,8 +42,8 @@
 // (kServerRemembersHello). So OnLinkLost() must be called for each link that ends, also
 // for one that the device closes, before the next request is prepared.
 //
-// The released model. FetchRelease() asks for the newest one between two rounds, or after the job: it
-// takes the place of the round's model in the caller's buffer.
+// The released model. FetchRelease() asks for the newest one between two rounds, or after the job.
+// It takes the place of the round's model in the caller's buffer.
 //
 // The caller owns the memory: two vectors of the model's size, a third one for tasks with momentum,
 // a fourth one for some gradient clips, and a workspace. Client::Check() tells before use whether
@@ -302,7 +302,8 @@ class Client {
   // Step() and OnReply() until is_fetching() is false. It fails, and release() is then null, if
   // there is no such model, if the server is an old one, or if the link is lost before the server
   // has answered: OnReply() returns kPeerRefused, or what went wrong. It changes neither rounds
-  // nor is_refused(). An interrupted download resumes. A model that the device holds is not sent again.
+  // nor is_refused(). An interrupted download resumes. A model that the device holds already is
+  // not sent again.
   //   claims  [0 to kMaxClaimsSize] for Release::claims, which are cut to its size; must outlive
   //           the client
   void FetchRelease(MutableByteSpan claims);
@@ -327,6 +328,10 @@ class Client {
   ByteSpan receipt() const { return ByteSpan(receipt_).first(receipt_size_); }
   //   receipt  copied; not taken if it is empty or longer than kMaxReceiptSize
   void RestoreReceipt(ByteSpan receipt);
+
+  // Bytes of the last model that was downloaded whole: of its code, or 4 a parameter. 0: the device
+  // held it already.
+  uint32_t downloaded_bytes() const { return downloaded_bytes_; }
 
   // The round at hand, or the last one; meaningful from the first task on.
   const TrainTask& task() const { return task_; }
@@ -407,6 +412,7 @@ class Client {
   size_t chunk_size_ = 0;  // the most bytes of the update in one message of this session
   uint8_t model_digest_[kSha256Size] = {};
   ModelDownload download_;
+  uint32_t downloaded_bytes_ = 0;
   HeldModel held_;  // in `base`
   // What this connection's server knows from the Hellos before.
   bool server_remembers_ = false;

@@ -1,10 +1,10 @@
 // The range code of integers of unknown size. Part of sotto/lrq.
 //
-// Of each integer q: the number of binary digits of |q| in unary, where the decision about each digit
-// has a probability that learns (range_coder.h); then the digits behind the first one, highest
-// first, and the sign, a one for a negative q, as fair bits. A zero has no digits and no sign. An integer with
-// most_digits digits has no decision that ends its unary number. No tables, no heap, the same bytes
-// on every CPU. One thread at a time.
+// Of each integer q: the number of binary digits of |q| in unary, where the decision about each
+// digit has a probability that learns (range_coder.h); then the digits behind the first one,
+// highest first, and the sign, a one for a negative q, as fair bits. A zero has no digits and no
+// sign. An integer with most_digits digits has no decision that ends its unary number. No tables,
+// no heap, the same bytes on every CPU. One thread at a time.
 #pragma once
 
 #include <cstddef>

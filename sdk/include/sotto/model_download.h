@@ -55,6 +55,7 @@ class ModelDownload {
   Status Take(ByteSpan bytes);
 
   bool is_whole() const { return received_ == total_; }
+  uint32_t received() const { return received_; }  // bytes
 
   // Of a whole model: kOk, kMismatch if it is not the one that was offered, or kCryptoFailed. A
   // model without a check is taken as it is.

@@ -247,8 +247,8 @@ Status Client::PrepareHello(Request* request) {
   PrepareWholeHello(request);
   const bool has_room = request->abilities.largest_batch > 0 && buffers_.chunk.size() >= kMinChunk;
   if (!has_room) return Status::kBufferTooSmall;
-  if (Status s = ModelDigest(model, model_digest_); s != Status::kOk) return s;
-  if (server_remembers_) PrepareShortHello(request);
+  if (!server_remembers_) return ModelDigest(model, model_digest_);
+  PrepareShortHello(request);
   return Status::kOk;
 }
 

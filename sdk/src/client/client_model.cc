@@ -10,6 +10,7 @@ Status internal::WriteToMemory(void* base, Span<const float> model) {
 
 // A device that holds the model already downloads nothing.
 Status Client::BeginDownload(const ModelOffer& offer) {
+  downloaded_bytes_ = 0;
   if (held_.is(offer.check)) return UseModel();
   const Span<const float> held = held_.check().empty() ? Span<const float>() : buffers_.base;
   const Status status = download_.Begin(offer, *config_.model, held, buffers_.update);
@@ -25,6 +26,7 @@ Status Client::OnModelChunk(ByteSpan bytes) {
 Status Client::OnDownloaded() {
   if (Status s = download_.Check(); s != Status::kOk) return OnWrongModel(s);
   if (Status s = WriteModel(); s != Status::kOk) return s;
+  downloaded_bytes_ = download_.received();
   return UseModel();
 }
 

@@ -246,6 +246,7 @@ TEST_F(ClientDownload, TakesADifferenceFromTheModelThatItHoldsAndSaysWhichOneTha
   Hold(first);
   server.Offer(second, ModelBase::kHeld, first);
   ASSERT_EQ(RunTo(Client::State::kTrain), Status::kOk);
+  EXPECT_EQ(device->client.downloaded_bytes(), server.code().size());
   EXPECT_EQ(server.held(), CheckOf(first));
   EXPECT_EQ(base(), second);
 }
