@@ -298,12 +298,12 @@ class Client {
   // the check of what is there, so other contents do no harm. Returns kOk or kCryptoFailed.
   Status RestoreModel();
 
-  // Asks for the newest released model, once no round is under way; also after kDone. Go on with
-  // Step() and OnReply() until is_fetching() is false. It fails, and release() is then null, if
-  // there is no such model, if the server is an old one, or if the link is lost before the server
-  // has answered: OnReply() returns kPeerRefused, or what went wrong. It changes neither rounds
-  // nor is_refused(). An interrupted download resumes. A model that the device holds already is
-  // not sent again.
+  // Asks for the newest released model of this net, once no round is under way; also after kDone.
+  // Go on with Step() and OnReply() until is_fetching() is false; a round may come first. It fails,
+  // and release() is then null, if nothing is released yet, if the server is an old one, or if the
+  // link is lost before the server has answered: OnReply() returns kPeerRefused, or what went
+  // wrong. Then ask again later; rounds go on, and is_refused() does not change by it. An
+  // interrupted download resumes. A model that the device holds already is not sent again.
   //   claims  [0 to kMaxClaimsSize] for Release::claims, which are cut to its size; must outlive
   //           the client
   void FetchRelease(MutableByteSpan claims);
@@ -367,6 +367,7 @@ class Client {
   Status PrepareChunk(Request* request);
   Status HandleReply(const Reply& reply);
   Status OnError(const Reply& reply);
+  Status OnErrorOfFetch(const Reply& reply, bool is_old_key);
   Status OnHelloReply(const Reply& reply);
   Status OnTask(const Reply& reply);
   Status OnRelease(const Reply& reply);
@@ -385,9 +386,13 @@ class Client {
   void WaitAsAsked(uint32_t asked_ms);
   void Wait(uint32_t ms);
   void EndRound();
+  void StepTowardsFetch();
+  void LeaveFetch();
   void EndFetch();
   void GiveUp();
   uint64_t NowMs() const { return config_.port.now_ms(config_.port.context); }
+  // Of a Hello: one before a fetch is answered at once.
+  uint32_t HoldMs() const { return is_fetching_ ? 0 : config_.hold_ms; }
   void SetReportTime(uint32_t report_ms);
   bool IsBeforeReport();
 
@@ -415,12 +420,14 @@ class Client {
   uint32_t downloaded_bytes_ = 0;
   HeldModel held_;  // in `base`
   // What this connection's server knows from the Hellos before.
+  bool has_said_hello_ = false;
   bool server_remembers_ = false;
   bool has_said_receipt_ = false;
   bool has_said_held_ = false;
 
   bool is_fetching_ = false;
-  bool fetch_began_ = false;  // the server has said what the release is
+  bool fetch_began_ = false;  // download_ is of the release
+  bool waits_after_fetch_ = false;
   bool holds_release_ = false;
   State after_fetch_ = State::kHello;
   Release release_;  // under way, or held

@@ -76,8 +76,14 @@ void Client::EndRound() {
 }
 
 void Client::EndFetch() {
+  LeaveFetch();
+  is_fetching_ = false;
+}
+
+void Client::LeaveFetch() {
   state_ = after_fetch_;
-  awaiting_reply_ = is_fetching_ = false;
+  awaiting_reply_ = false;
+  wait_pending_ = wait_pending_ || waits_after_fetch_;
 }
 
 void Client::GiveUp() { IsInFetch() ? EndFetch() : EndRound(); }
@@ -140,11 +146,9 @@ bool Client::IsBeforeReport() {
 void Client::OnLinkLost() {
   // A server tells each new link at once what the device waits for: that says nothing of the last.
   if (awaiting_reply_ && request_.kind == Request::Kind::kHello) pace_.Forget();
-  awaiting_reply_ = false;
-  server_remembers_ = false;
-  if (state_ == State::kAskRelease && !fetch_began_) EndFetch();
-  if (state_ == State::kFetchRelease) state_ = State::kAskRelease;
-  if (state_ == State::kHello || state_ == State::kDone || IsInFetch()) return;
+  awaiting_reply_ = server_remembers_ = has_said_hello_ = false;
+  if (IsInFetch()) fetch_began_ ? LeaveFetch() : EndFetch();
+  if (state_ == State::kHello || state_ == State::kDone) return;
   // For an upload, UpdateBegin asks the server again how many bytes it holds.
   resume_ = state_ == State::kUpload ? State::kUploadBegin : state_;
   state_ = State::kHello;
@@ -152,12 +156,7 @@ void Client::OnLinkLost() {
 
 Status Client::Step(Progress* progress) {
   if (awaiting_reply_) return Status::kWrongState;
-  const bool is_idle = state_ == State::kDone || (state_ == State::kHello && resume_ == state_);
-  if (is_fetching_ && is_idle && !wait_pending_) {
-    after_fetch_ = state_;
-    fetch_began_ = false;
-    state_ = State::kAskRelease;
-  }
+  if (is_fetching_) StepTowardsFetch();
   if (state_ == State::kDone) {
     *progress = Progress::kDone;
     return Status::kOk;
@@ -183,6 +182,21 @@ Status Client::Step(Progress* progress) {
     *progress = Progress::kAgain;
   }
   return status;
+}
+
+// Asks for the release once no round is under way, and the server of this connection knows the
+// device's model by its Hello. A wait that was asked for begins after that.
+void Client::StepTowardsFetch() {
+  const bool is_idle = state_ == State::kDone || (state_ == State::kHello && resume_ == state_);
+  if (!is_idle) return;
+  if (!has_said_hello_) {
+    state_ = State::kHello;
+    return;
+  }
+  after_fetch_ = state_;
+  state_ = State::kAskRelease;
+  waits_after_fetch_ = wait_pending_;
+  wait_pending_ = false;
 }
 
 Status Client::StepTrain() {
@@ -261,7 +275,7 @@ void Client::PrepareWholeHello(Request* request) {
   request->model_digest = model_digest_;
   request->max_frame = config_.max_frame;
   request->receipt = receipt();
-  request->hold_ms = config_.hold_ms;
+  request->hold_ms = HoldMs();
   request->held = held_.check();
 }
 
@@ -272,7 +286,7 @@ void Client::PrepareShortHello(Request* request) const {
   request->kind = Request::Kind::kHello;
   request->version = 0;
   request->max_frame = 0;
-  request->hold_ms = config_.hold_ms;
+  request->hold_ms = HoldMs();
   if (!has_said_receipt_) request->receipt = receipt();
   if (!has_said_held_) request->held = held_.check();
 }
@@ -354,22 +368,30 @@ Status Client::OnError(const Reply& reply) {
   }
   const bool is_old_key =
       reply.code == ErrorCode::kKeyRotated || reply.code == ErrorCode::kKeyRevoked;
-  const bool is_of_round = !IsInFetch();
-  if (is_old_key || (is_of_round && (reply.code == ErrorCode::kVersion ||
-                                     reply.code == ErrorCode::kModelMismatch))) {
+  if (IsInFetch()) return OnErrorOfFetch(reply, is_old_key);
+  // The server knows the device's model all the same, and may have released one of its kind.
+  has_said_hello_ = has_said_hello_ || reply.code == ErrorCode::kModelMismatch;
+  if (is_old_key || reply.code == ErrorCode::kVersion || reply.code == ErrorCode::kModelMismatch) {
     Refuse();
   }
   if (reply.final || is_old_key) return Status::kPeerRefused;
   WaitAsAsked(reply.wait_ms);
-  if (is_of_round) {
-    OnLinkLost();  // the client no longer knows which bytes the server holds
-  } else {
-    state_ = State::kAskRelease;
-  }
+  OnLinkLost();  // the client no longer knows which bytes the server holds
+  return Status::kOk;
+}
+
+// Rounds go on: a server that has released nothing yet says kBusy, and will never release anything
+// if its devices wait for that.
+Status Client::OnErrorOfFetch(const Reply& reply, bool is_old_key) {
+  if (is_old_key) Refuse();
+  if (is_old_key || reply.final || state_ == State::kAskRelease) return Status::kPeerRefused;
+  WaitAsAsked(reply.wait_ms);
+  state_ = State::kAskRelease;
   return Status::kOk;
 }
 
 Status Client::OnHelloReply(const Reply& reply) {
+  has_said_hello_ = true;
   if (reply.kind == Reply::Kind::kTrain || reply.kind == Reply::Kind::kWait) {
     server_remembers_ = (reply.server_features & kServerRemembersHello) != 0;
     has_said_receipt_ = has_said_held_ = true;

@@ -11,6 +11,7 @@ Status internal::WriteToMemory(void* base, Span<const float> model) {
 // A device that holds the model already downloads nothing.
 Status Client::BeginDownload(const ModelOffer& offer) {
   downloaded_bytes_ = 0;
+  fetch_began_ = IsInFetch();
   if (held_.is(offer.check)) return UseModel();
   const Span<const float> held = held_.check().empty() ? Span<const float>() : buffers_.base;
   const Status status = download_.Begin(offer, *config_.model, held, buffers_.update);
@@ -82,6 +83,7 @@ Status Client::RestoreModel() {
 
 void Client::FetchRelease(MutableByteSpan claims) {
   is_fetching_ = true;
+  fetch_began_ = false;
   claims_ = claims;
 }
 
@@ -96,7 +98,6 @@ Status Client::OnRelease(const Reply& reply) {
   if (size != 0) __builtin_memcpy(claims_.data(), reply.claims.data(), size);
   release_.claims = claims_.first(size);
   state_ = State::kFetchRelease;
-  fetch_began_ = true;
   return goes_on ? Status::kOk : BeginDownload(reply.model);
 }
 

@@ -126,6 +126,8 @@ class OfferingServer {
   bool remembers = true;
   bool is_old = false;  // offers nothing, knows no releases
   bool has_work = true;
+  bool has_release = true;
+  uint32_t round = 0;
   std::vector<Request::Kind> requests;
   std::vector<uint32_t> offsets;  // of GetModel
   std::vector<Request> hellos;
@@ -144,6 +146,7 @@ class OfferingServer {
     reply.kind = has_work ? Reply::Kind::kTrain : Reply::Kind::kWait;
     reply.wait_ms = 1000;
     std::copy(std::begin(kJob), std::end(kJob), reply.task.job_id);
+    reply.task.round = round;
     reply.task.format = {Coding::kRange, DitherKind::kGaussian, 0};
     reply.task.quantizer_scale = 0.25f;
     reply.task.training.clip_l2 = 8.0f;
@@ -169,6 +172,11 @@ class OfferingServer {
     if (is_old) {
       reply.code = ErrorCode::kMalformed;
       reply.final = true;
+      return reply;
+    }
+    if (!has_release) {
+      reply.code = ErrorCode::kBusy;
+      reply.wait_ms = 1000;
       return reply;
     }
     reply.kind = Reply::Kind::kRelease;
@@ -473,7 +481,10 @@ TEST_F(ClientDownload, FetchesTheReleasedModelAndWhatIsClaimedForIt) {
   server.part = 50;
   uint8_t claims[7];
   EXPECT_EQ(device->client.release(), nullptr);
-  ASSERT_EQ(Fetch(*this, claims, 2), Status::kOk) << "the link is lost in the download";
+  server.has_work = false;
+  ASSERT_EQ(Fetch(*this, claims, 3), Status::kOk) << "the link is lost in the download";
+  const std::vector<Request::Kind> first = {Request::Kind::kHello, Request::Kind::kGetRelease};
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), server.requests.begin()));
   const Release* release = device->client.release();
   ASSERT_NE(release, nullptr);
   EXPECT_EQ(release->rounds, 7u);
@@ -489,20 +500,27 @@ TEST_F(ClientDownload, FetchesTheReleasedModelAndWhatIsClaimedForIt) {
   EXPECT_TRUE(server.offsets.empty());
   EXPECT_NE(device->client.release(), nullptr);
   server.Offer(SomeModel(9), ModelBase::kHeld, model);
-  ASSERT_EQ(RunTo(Client::State::kTrain), Status::kOk);
+  server.has_work = true;
+  while (state() != Client::State::kTrain) {
+    ASSERT_EQ(RunTo(Client::State::kTrain), Status::kOk);
+  }
   EXPECT_EQ(base(), SomeModel(9));
   EXPECT_EQ(device->client.release(), nullptr) << "the round's model has taken its place";
 }
 
 TEST_F(ClientDownload, AReleaseThatDoesNotExistOrAnOldServerDoesNoHarm) {
   server.is_old = true;
+  server.has_work = false;
   EXPECT_EQ(Fetch(*this, {}), Status::kPeerRefused);
   EXPECT_FALSE(device->client.is_fetching());
   EXPECT_FALSE(device->client.is_refused());
   EXPECT_EQ(device->client.release(), nullptr);
   server.is_old = false;
+  server.has_work = true;
   server.Offer(SomeModel(1), ModelBase::kZeros);
-  ASSERT_EQ(RunTo(Client::State::kTrain), Status::kOk);
+  while (state() != Client::State::kTrain) {
+    ASSERT_EQ(RunTo(Client::State::kTrain), Status::kOk);
+  }
 }
 
 TEST_F(ClientDownload, FetchesAfterTheJobIsDone) {
@@ -521,18 +539,62 @@ TEST_F(ClientDownload, FetchesAfterTheJobIsDone) {
 }
 
 TEST_F(ClientDownload, ALinkThatIsLostBeforeTheServerHasAnsweredEndsTheFetch) {
+  server.has_work = false;
   server.Offer(SomeModel(8), ModelBase::kZeros);
-  ASSERT_EQ(Fetch(*this, {}, 0), Status::kOk);
+  ASSERT_EQ(Fetch(*this, {}, 1), Status::kOk);
   EXPECT_FALSE(device->client.is_fetching());
   EXPECT_EQ(device->client.release(), nullptr);
   ASSERT_EQ(Fetch(*this, {}), Status::kOk);
   EXPECT_NE(device->client.release(), nullptr);
 }
 
+TEST_F(ClientDownload, AFetchWaitsForTheRoundAndWithoutAReleaseRoundsGoOn) {
+  server.Offer(SomeModel(8), ModelBase::kZeros);
+  server.has_release = false;
+  device->client.FetchRelease({});
+  EXPECT_EQ(RunTo(Client::State::kDone), Status::kPeerRefused);
+  const auto count = [&](Request::Kind kind) {
+    return std::count(server.requests.begin(), server.requests.end(), kind);
+  };
+  EXPECT_EQ(count(Request::Kind::kUpdateBegin), 1) << "the round comes first";
+  EXPECT_FALSE(device->client.is_fetching());
+  server.has_work = true;
+  server.round = 1;
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(RunTo(Client::State::kDone), Status::kOk);
+  EXPECT_EQ(count(Request::Kind::kUpdateBegin), 2);
+}
+
+TEST_F(ClientDownload, OnANewLinkAFetchAfterTheJobBeginsWithAHello) {
+  Client& client = device->client;
+  Client::Progress progress = Client::Progress::kAgain;
+  while (progress != Client::Progress::kSend) {
+    ASSERT_EQ(client.Step(&progress), Status::kOk);
+  }
+  Reply done;
+  done.kind = Reply::Kind::kDone;
+  ASSERT_EQ(client.OnReply(done), Status::kOk);
+  client.OnLinkLost();
+  client.FetchRelease({});
+  ASSERT_EQ(client.Step(&progress), Status::kOk);
+  ASSERT_EQ(progress, Client::Progress::kSend);
+  EXPECT_EQ(client.request().kind, Request::Kind::kHello);
+  EXPECT_EQ(client.request().hold_ms, 0u) << "the fetch need not wait for work";
+  ASSERT_EQ(client.OnReply(done), Status::kOk);
+  server.Offer(SomeModel(8), ModelBase::kZeros);
+  while (client.is_fetching()) {
+    ASSERT_EQ(client.Step(&progress), Status::kOk);
+    if (progress != Client::Progress::kSend) continue;
+    ASSERT_EQ(client.OnReply(server.Answer(client.request())), Status::kOk);
+  }
+  EXPECT_EQ(base(), SomeModel(8));
+  EXPECT_EQ(state(), Client::State::kDone);
+}
+
 TEST_F(ClientDownload, AReleaseFromAWrongBaseIsFetchedAnew) {
   Hold(SomeModel(1));
   server.Offer(SomeModel(2), ModelBase::kHeld, SomeModel(3));
   Client& client = device->client;
+  server.has_work = false;
   client.FetchRelease({});
   Client::Progress progress = Client::Progress::kAgain;
   while (client.is_fetching()) {
