@@ -164,7 +164,7 @@ int TakePart(Client& client, ServerLink& link) {
   return kDone;
 }
 
-// "stack: 1900 of 2432 bytes used"
+// "stack: 1900 of 2880 bytes used"
 void PrintUse(const char* name, uint32_t used, uint32_t size) {
   Print(name);
   Print(used);
