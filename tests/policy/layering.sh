@@ -21,7 +21,7 @@ cd "$1"
     for (i = 1; i <= count; i++) rank[side "/" names[i]] = i
   }
   BEGIN {
-    rank_folders("sdk", "base num crypto store tls lrq nn train models local peer wire client link")
+    rank_folders("sdk", "base num crypto store frames tls lrq nn train models local peer wire client link")
     # Kinds of layers and losses use the kernels of nn, and its nets name them, as they name steps that
     # prepare samples: one room.
     rank["sdk/layers"] = rank["sdk/losses"] = rank["sdk/preparation"] = rank["sdk/nn"]
