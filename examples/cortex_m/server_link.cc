@@ -1,9 +1,9 @@
 #include "server_link.h"
 
+#include "link_pipe.h"
 #include "sotto/bytes.h"
 #include "sotto/mps2/clock.h"
 #include "sotto/mps2/semihosting.h"
-#include "sotto/mps2/uart.h"
 
 namespace sotto {
 namespace {
@@ -13,12 +13,10 @@ constexpr TlsConfig kTlsConfig = {512};
 
 }  // namespace
 
-int ServerLink::Send(void*, const uint8_t* bytes, size_t size) {
-  return mps2::UartSend({bytes, size});
-}
+int ServerLink::Send(void*, const uint8_t* bytes, size_t size) { return PipeSend({bytes, size}); }
 
 int ServerLink::Receive(void* context, uint8_t* out, size_t size) {
-  const int received = mps2::UartReceive({out, size});
+  const int received = PipeReceive({out, size});
   if (received > 0) static_cast<ServerLink*>(context)->last_byte_ms_ = mps2::NowMs();
   return received;
 }
@@ -26,7 +24,7 @@ int ServerLink::Receive(void* context, uint8_t* out, size_t size) {
 // Pauses first, even after a start: the other end of the UART may have just started, too.
 Status ServerLink::Open() {
   BackOff();
-  mps2::UartDiscard();
+  if (const Status s = OpenPipe(port_); s != Status::kOk) return s;
   const Status status = link_.Begin(port_, device_id_, secret_, {Send, Receive, this}, kTlsConfig);
   is_open_ = status == Status::kOk;
   return status;
@@ -42,7 +40,7 @@ Status ServerLink::Start() {
 // Returns kLinkLost after too long a silence.
 Status ServerLink::AwaitBytes() {
   if (mps2::NowMs() - last_byte_ms_ > kSilenceMs) return Status::kLinkLost;
-  if (!link_.wants_write()) mps2::UartWait();
+  PipeWait(port_, link_.wants_write());
   return Status::kOk;
 }
 
@@ -63,6 +61,7 @@ Status ServerLink::Finish(Status status) {
 
 void ServerLink::Close() {
   link_.Close();
+  ClosePipe(port_);
   is_open_ = false;
 }
 

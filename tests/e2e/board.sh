@@ -11,6 +11,9 @@
 #             without a seed the nonce shows that nothing was trained or encoded again
 #   reset     a board is switched off within an upload, or its reset button is pressed while the
 #             server holds its session: it trains anew, under another nonce
+#   frames    a board speaks through sotto-gateway in frames of 20 bytes, of which 5 % are lost in each
+#             direction: it trains, its update arrives, and the model is the simulator's; a server that
+#             is not there and a gateway that is started again cost a connection, no more
 #   refusal   the device refuses a job without noise, and a server of another model it: the board says
 #             why and ends with status 3. Of samples without a head or damaged ones it ends with status 2
 #   readme    the session of examples/cortex_m/README.md as it stands there; only the port and the
@@ -158,7 +161,7 @@ build_images() {
       "-DSOTTO_PEER_SHARD=${PWD}/peer${i}.bin" > cmake.log ||
       fail "cmake for ${cores[i]}"
     firmware=(firmware firmware_seeded firmware_small_cnn)
-    ((i > 0)) || firmware+=(firmware_windows firmware_headless firmware_damaged)
+    ((i > 0)) || firmware+=(firmware_windows firmware_frames firmware_headless firmware_damaged)
     ((i > 2)) || firmware+=(peer peer_seeded)
     cmake --build "${cores[i]}" --target "${firmware[@]}" port_check store_check --parallel 2 > build.log ||
       fail "building for ${cores[i]}"
@@ -331,6 +334,31 @@ press_button() {
   press_reset 0
   expect_end "${server}" "${board}"
   expect_no_nonce_in_two_starts
+}
+
+# gateway PORT OPTION...: from here on `port` is a gateway's, which is on that port, 0: any one.
+gateway() {
+  rm -f gateway_port
+  "${bin}/sotto-gateway" --server "127.0.0.1:${server_port}" --listen "127.0.0.1:$1" --port-file gateway_port \
+    --verbose "${@:2}" >> gateway.log 2>&1 &
+  gateway=$!
+  await gateway_port
+  port="$(cat gateway_port)"
+}
+
+frames() {
+  serve 1 2 "${noise[@]}" --delta 0.01
+  server_port="${port}"
+  gateway 0 --test-loss 0.05
+  board 0 firmware_frames "${port}"
+  await_line board-0.log '^round 1 .*upload under'
+  kill "${gateway}"
+  wait "${gateway}" || true
+  gateway "${port}" --test-loss 0.05 --test-seed 2
+  expect_end "${server}" "${board}"
+  expect_the_simulators_model
+  grep -q ', [1-9][0-9]* of them again' gateway.log || fail "nothing was lost"
+  grep -q '^link: kLinkLost' board-0.log || fail "the board did not notice that its gateway was another one"
 }
 
 reset() {
@@ -566,6 +594,6 @@ case "${test}" in
     build_images
     refuse_the_wrong
     ;;
-  fleet | windows | cut_link | reset | refusal | peers | port | store | readme) "${test}" ;;
+  fleet | windows | cut_link | frames | reset | refusal | peers | port | store | readme) "${test}" ;;
   *) exit 2 ;;
 esac

@@ -73,7 +73,7 @@ if(NOT SOTTO_SANITIZE)
   target_include_directories(windows_accuracy PRIVATE ${PROJECT_SOURCE_DIR}/examples/cortex_m)
   target_link_libraries(windows_accuracy PRIVATE sotto::sdk)
   sotto_own_sources(windows_accuracy)
-  foreach(test images fleet windows cut_link reset refusal peers port store readme)
+  foreach(test images fleet windows cut_link frames reset refusal peers port store readme)
     add_test(NAME board.${test}
              COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/board.sh ${test} ${PROJECT_SOURCE_DIR}
                      ${PROJECT_BINARY_DIR}/board ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})

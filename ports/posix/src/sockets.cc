@@ -28,6 +28,11 @@ int ReceiveNow(int socket, MutableByteSpan bytes) {
   return got == 0 ? -1 : NoneOrGone();
 }
 
+void SendAtOnce(int socket) {
+  const int on = 1;
+  (void)setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
 // Some of these options may be missing: the connection is then lost later.
 void WatchPeer(int socket) {
   const auto set = [socket](int level, int option, int value) {

@@ -7,7 +7,6 @@
 #include <memory>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdexcept>
 #include <sys/socket.h>
@@ -74,8 +73,7 @@ bool TcpStream::Open(int family) {
     error_ = std::strerror(errno);
     return false;
   }
-  const int on = 1;
-  (void)setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  SendAtOnce(socket_);
   WatchPeer(socket_);
   return true;
 }

@@ -39,7 +39,7 @@ constexpr uint8_t kSmallestFrame = 20;  // bytes that each side can send and tak
 constexpr uint8_t kLargestFrame = 250;
 constexpr uint8_t kFrameLinkHeader = 4;  // bytes of each frame before the stream's
 constexpr uint8_t kLargestWindow = 32;
-constexpr size_t kFrameLinkSize = 176;
+constexpr size_t kFrameLinkSize = 136;
 
 struct FrameLinkConfig {
   // The largest frame that this side sends and takes: 20 to 250 bytes. The two sides agree on the

@@ -16,6 +16,9 @@ namespace sotto::posix {
 int SendNow(int socket, ByteSpan bytes);
 int ReceiveNow(int socket, MutableByteSpan bytes);
 
+// Has the system send what it is given at once, and not wait for more of it.
+void SendAtOnce(int socket);
+
 // Has the system look whether the peer of a TCP connection is there when nothing comes from it. A
 // peer that does not answer, or takes no bytes, for kPeerLostMs has gone: the connection then
 // fails. It costs a packet each way every kPeerIdleS seconds of silence, and keeps a radio awake.
