@@ -3,11 +3,13 @@
 #include <optional>
 
 #include "sotto/conformance/check.h"
+#include "sotto/conformance/check_frames.h"
 #include "sotto/mps2/clock.h"
 #include "sotto/mps2/insecure_entropy.h"
 #include "sotto/mps2/record_store.h"
 #include "sotto/mps2/semihosting.h"
 #include "sotto/mps2/uart.h"
+#include "sotto/mps2/uart_frames.h"
 
 namespace sotto {
 namespace {
@@ -33,6 +35,7 @@ int Run() {
       conformance::CheckClock(port, mps2::SleepMs),
       conformance::CheckEntropy(port),
       conformance::CheckLink(port, {Send, Receive, nullptr}, kTimeoutMs),
+      conformance::CheckFrames(port, mps2::UartFrames(), kLargestFrame, kTimeoutMs),
       conformance::CheckStore(OpenStore),
   };
   int broken = 0;

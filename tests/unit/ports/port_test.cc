@@ -11,6 +11,7 @@
 
 #include "ports/template/src/vendor.h"
 #include "sotto/conformance/check.h"
+#include "sotto/conformance/check_frames.h"
 #include "sotto/posix/acceptor.h"
 #include "sotto/posix/record_store.h"
 #include "sotto/posix/sockets.h"
@@ -25,6 +26,7 @@ namespace {
 using conformance::CheckArithmetic;
 using conformance::CheckClock;
 using conformance::CheckEntropy;
+using conformance::CheckFrames;
 using conformance::CheckLink;
 using conformance::CheckStore;
 
@@ -33,10 +35,13 @@ constexpr uint32_t kPatienceMs = 60000;
 // The board that the template is compiled for: a counter, a generator, a wire from TX to RX.
 struct FakeBoard {
   uint32_t tick_ms = 0;
+  uint32_t runs_ms = 0;  // by which the clock goes on with each reading
   uint32_t words = 0;
   uint32_t generator_stops_after = ~0u;
   int uart = 1;       // what vendor_uart_put() returns
   bool busy = false;  // every second byte finds the FIFO full
+  uint32_t bytes = 0;
+  uint32_t loses_every = ~0u;  // so many bytes the line loses one
   std::vector<uint8_t> flash = std::vector<uint8_t>(kStorePages * board::kStorePageSize, 0xff);
   bool flash_works = true;
 };
@@ -64,6 +69,17 @@ TEST_F(TemplatePortTest, ItKeepsEveryRule) {
   EXPECT_STREQ(CheckClock(port, SleepOnBoard), nullptr);
   EXPECT_STREQ(CheckEntropy(port), nullptr);
   EXPECT_STREQ(CheckLink(port, board::Link(), kPatienceMs), nullptr);
+}
+
+TEST_F(TemplatePortTest, ItsFramesKeepEveryRuleOnAUartThatLosesBytes) {
+  g_board.runs_ms = 1;
+  for (const uint32_t loses_every : {~0u, 300u}) {
+    g_board.loses_every = loses_every;
+    EXPECT_STREQ(CheckFrames(board::SystemPort(), board::Frames(), 20, 600'000), nullptr);
+  }
+  g_board.uart = -1;
+  EXPECT_STREQ(CheckFrames(board::SystemPort(), board::Frames(), 20, 600'000),
+               "frames: sending fails");
 }
 
 // The template keeps its store in a static object, which tests cannot reset: this is the first.
@@ -382,7 +398,7 @@ TEST(ConformanceTest, ABrokenStoreIsNamed) {
 // The vendor's side of the template.
 extern "C" {
 
-uint32_t vendor_tick_ms() { return sotto::g_board.tick_ms; }
+uint32_t vendor_tick_ms() { return sotto::g_board.tick_ms += sotto::g_board.runs_ms; }
 
 int vendor_random(uint32_t* word) {
   if (sotto::g_board.words < sotto::g_board.generator_stops_after) ++sotto::g_board.words;
@@ -397,7 +413,11 @@ int vendor_uart_put(uint8_t byte) {
   static bool full = false;
   full = sotto::g_board.busy && !full;
   if (full || sotto::g_board.uart <= 0) return full ? 0 : sotto::g_board.uart;
-  sotto::board::OnByteReceived(byte);
+  if (++sotto::g_board.bytes % sotto::g_board.loses_every == 0) {
+    sotto::board::OnBytesLost();
+  } else {
+    sotto::board::OnByteReceived(byte);
+  }
   return 1;
 }
 

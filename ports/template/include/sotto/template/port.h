@@ -6,6 +6,7 @@
 // change.
 #pragma once
 
+#include "sotto/frame_link.h"
 #include "sotto/paged_store.h"
 #include "sotto/port.h"
 #include "sotto/tls.h"
@@ -25,8 +26,12 @@ Port SystemPort();
 TlsIo Link();
 
 // Drops the received bytes, which belong to a session that is over. Call it before
-// SecureLink::Begin().
+// SecureLink::Begin() or FrameLink::Open().
 void RestartLink();
+
+// The UART as a link of frames, for a UART that loses bytes, with sotto-gateway at its other end: use
+// it in place of Link(). A board with a radio deletes it, and gives FrameIo the radio's two calls.
+FrameIo Frames();
 
 // Called by the UART's interrupt handler for each byte.
 void OnByteReceived(uint8_t byte);
