@@ -32,6 +32,7 @@ class FrameEcho {
       : port_(port), io_(io), max_frame_(max_frame), timeout_ms_(timeout_ms) {}
 
   const char* Run() {
+    if (const char* rule = Drain()) return rule;
     const uint64_t begin_ms = Now();
     for (uint32_t number = 0; number < 5 * kFramesOfASize; ++number) {
       if (const char* rule = Send(number)) return rule;
@@ -47,6 +48,17 @@ class FrameEcho {
 
  private:
   uint64_t Now() const { return port_.now_ms(port_.context); }
+
+  // Drops what is still under way from before.
+  const char* Drain() {
+    uint8_t frame[kLargestFrame];
+    for (int i = 0; i < 100; ++i) {
+      const int got = io_.receive(io_.context, frame, sizeof(frame), timeout_ms_ / 100);
+      if (got < 0) return "frames: receiving fails";
+      if (got == 0) return nullptr;
+    }
+    return "frames: frames come that nobody sent";
+  }
 
   const char* Send(uint32_t number) {
     uint8_t frame[kLargestFrame];
