@@ -45,7 +45,7 @@ int PipeSend(ByteSpan bytes) { return link.Send(bytes.data(), bytes.size()); }
 
 int PipeReceive(MutableByteSpan out) { return link.Receive(out.data(), out.size()); }
 
-// PipeReceive() tells of a lost connection.
+// If the connection is lost, PipeReceive() says so.
 void PipeWait(const Port& port, bool) { (void)Move(port); }
 
 void ClosePipe(const Port& port) {

@@ -560,7 +560,30 @@ store() {
   echo "25 kills, ${last} records saved, none lost"
 }
 
-# The bash blocks of the page as block1.sh, block2.sh and block3.sh, each for a shell of its own.
+# The blocks 4 to 6 of the page: the board again, through a gateway that loses frames.
+readme_frames() {
+  local started process
+  rm -f port gateway_port
+  sed -i -e 's#^build/host/bin/sotto serve #exec &--listen 127.0.0.1:0 --port-file port #' \
+    -e 's#^build/host/bin/sotto-gateway #exec &--port-file gateway_port #' -e 's#127.0.0.1:7178#127.0.0.1:0#' \
+    -e 's#^qemu-system-arm #exec &#' -e "s#build/host/bin/#${bin}/#" block4.sh block5.sh block6.sh
+  bash -e block4.sh > server2.log 2>&1 &
+  started=($!)
+  await port
+  sed -i -e "s#7177#$(cat port)#" block5.sh
+  bash -e block5.sh > gateway.log 2>&1 &
+  gateway=$!
+  await gateway_port
+  sed -i -e "s#7178#$(cat gateway_port)#" block6.sh
+  bash -e block6.sh > board2.log 2>&1 &
+  started+=($!)
+  for process in "${started[@]}"; do wait "${process}" || fail "a block of the page failed"; done
+  kill "${gateway}"
+  grep -q 'all 2 rounds of the plan are released' server2.log || fail "not all rounds were released"
+  grep -q ', [1-9][0-9]* of them again' gateway.log || fail "the gateway does not say what it has sent again"
+}
+
+# The bash blocks of the page as block1.sh, block2.sh and so on, each for another shell.
 readme() {
   local started process
   rm -rf fleet.db* keys port ./*.log board-0.*
@@ -568,7 +591,7 @@ readme() {
     /^```bash$/ { inside = 1; file = "block" ++count ".sh"; printf "" > file; next }
     /^```/ { inside = 0 }
     inside { print > file }
-    END { exit count != 3 }' "${source_dir}/examples/cortex_m/README.md"
+    END { exit count != 6 }' "${source_dir}/examples/cortex_m/README.md"
   sed -i -e 's#^build/host/bin/sotto serve #exec &--listen 127.0.0.1:0 --port-file port #' \
     -e 's#^qemu-system-arm #exec &#' block1.sh block2.sh
   sed -i -e "s#build/host/bin/#${bin}/#" -e "s# examples/# ${source_dir}/examples/#" \
@@ -586,6 +609,7 @@ readme() {
   started+=($!)
   for process in "${started[@]}"; do wait "${process}" || fail "a block of the page failed"; done
   grep -q 'all 2 rounds of the plan are released' server.log || fail "not all rounds were released"
+  readme_frames
 }
 
 skip_what_is_missing

@@ -108,7 +108,7 @@ measure() {
   [[ "$1" != cortex-m[34] ]] || programs+=(predict_instructions)
   [[ "$2" == Os ]] || level=(-DCMAKE_BUILD_TYPE=Release '-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG'
     '-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG')
-  build tests/size "$1-$2" "$1" "device_uart device_memory predict_float predict_int32_t ${programs[*]}" \
+  build tests/size "$1-$2" "$1" "device_uart device_memory predict_float predict_int32_t link_0 link_20 link_64 link_250 ${programs[*]}" \
     "${level[@]}"
   for program in device_memory "${programs[@]/#/bin/}"; do
     emulate "$1" "${work}/$1-$2/${program}" -serial none -icount shift=0
@@ -196,6 +196,25 @@ print_predictions() {
   echo "| flash, \`small-cnn-q\`, bytes |$(predict_flash int32_t)"
 }
 
+# link_row CPU FRAME WINDOW: what a frame link of a UART takes beside the UART.
+link_row() {
+  local with without
+  with="$(sizes "${work}/$1-Os/link_$2" 0)"
+  without="$(sizes "${work}/$1-Os/link_0" 0)"
+  echo "| ${cores[$1]} | $2 | $3 | $((${with% |*} - ${without% |*})) | $((${with#*| } - ${without#*| })) |"
+}
+
+print_links() {
+  local cpu
+  echo '| core | frame | window | flash | RAM |'
+  echo '|---|---|---|---|---|'
+  for cpu in cortex-m4 cortex-m3; do
+    link_row "${cpu}" 20 16
+    link_row "${cpu}" 64 16
+    link_row "${cpu}" 250 4
+  done
+}
+
 # check_page PAGE MARKER DIVISOR LOG...: fails where a count of these logs, divided, is more than 5 % above the
 # table below the page's marker, which has a column for each log, or is missing.
 check_page() {
@@ -229,11 +248,13 @@ echo
 print_nets | tee "${work}/nets.md"
 echo
 print_predictions | tee "${work}/predictions.md"
+echo
+print_links | tee "${work}/links.md"
 
 case "${2-}" in
   --update)
     # A table in the page is what follows its marker, up to an empty line.
-    for table in memory instructions nets predictions; do
+    for table in memory instructions nets predictions links; do
       sed -i -e "/^<!-- ${table}/,/^\$/ { /^|/d; }" -e "/^<!-- ${table}/r ${work}/${table}.md" \
         sdk/FOOTPRINT.md
     done
@@ -288,6 +309,15 @@ case "${2-}" in
         }
       }
       END { exit bad || rows != 9 }' sdk/FOOTPRINT.md "${work}/predictions.md"
+    awk -F ' *[|] *' '
+      $3 !~ /^[1-9][0-9]*$/ { next }
+      FILENAME ~ /FOOTPRINT/ { published[$2, $3, $4] = $5 + $6 > 0 ? $5 " " $6 : ""; next }
+      {
+        rows++
+        split(published[$2, $3, $4], limit, " ")
+        if ($5 > limit[1] * 1.05 || $6 > limit[2] * 1.05) { print "a frame link takes too much: " $0; bad = 1 }
+      }
+      END { exit bad || rows != 6 }' sdk/FOOTPRINT.md "${work}/links.md"
     check_page sdk/LRQ.md 'instructions per coordinate' 10 "${work}"/cortex-m4-{O2,Os}.txt
     check_page sdk/TRAINING.md 'instructions per sample' 1 "${work}"/cortex-m{3,4}-{O2,Os}.txt
     ;;

@@ -1,5 +1,5 @@
-// Two ends of a frame link on a radio that loses, repeats and delays frames: seeded, with a clock of
-// its own. Part of tests/unit.
+// Two ends of a frame link on a radio that loses, repeats and delays frames: seeded, with a clock
+// that it drives. Part of tests/unit.
 #pragma once
 
 #include <algorithm>

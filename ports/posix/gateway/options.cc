@@ -27,8 +27,8 @@ std::vector<Row> Rows() {
           "board"),
       Row("baud", &GatewayOptions::baud, "rate of the serial devices, bits a second"),
       Row("listen", &GatewayOptions::listen,
-          "HOST:PORT, numeric, for UARTs over TCP: each connection is one board. Whoever reaches "
-          "the port reaches the server")
+          "HOST:PORT, numeric, for UARTs over TCP: each connection is one board. Who reaches "
+          "this port reaches the server")
           .ByDefault("none"),
       Row("most", &GatewayOptions::most, "the most such connections at once").Within({1, 1000}),
       Row("max-frame", &GatewayOptions::max_frame,

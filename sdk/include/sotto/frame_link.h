@@ -2,8 +2,8 @@
 // Part of sotto/frames. server/PROTOCOL.md, "Links of small frames", has the bytes.
 //
 // Frames have 20 to 250 bytes. One may be lost, come twice, late or in another order. None comes
-// damaged: the layer below checks them, as BLE, CAN, IEEE 802.15.4 and LoRa do. This link has no
-// checksum of its own; on a UART the frames of serial_frames.h bring one. A damaged frame that
+// damaged: the layer below checks them, as BLE, CAN, IEEE 802.15.4 and LoRa do. This link
+// adds no checksum; on a UART the frames of serial_frames.h bring one. A damaged frame that
 // passes ends the TLS session above, it never becomes a wrong message.
 //
 // Each side sends a turn: up to `window` frames, of which the last asks for an answer. The answer
@@ -34,6 +34,10 @@
 #include "sotto/status.h"
 
 namespace sotto {
+
+namespace frame {
+enum class Kind : uint8_t;
+}
 
 constexpr uint8_t kSmallestFrame = 20;  // bytes that each side can send and take, at least
 constexpr uint8_t kLargestFrame = 250;
@@ -166,7 +170,9 @@ class FrameLink {
   void Answered(uint64_t now_ms, uint8_t turn);
   uint32_t PauseMs();
 
-  size_t MakeControl(uint16_t control, uint16_t connection, uint8_t* out);
+  size_t MakeHead(frame::Kind kind, uint16_t connection, uint16_t number, uint8_t turn,
+                  uint8_t* out) const;
+  void NextTurn();
   size_t MakeReply(uint8_t* out);
   size_t MakeAck(uint8_t* out);
   size_t NextOpen(uint64_t now_ms, uint8_t* out);

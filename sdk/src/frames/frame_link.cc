@@ -175,14 +175,14 @@ bool FrameLink::MaySend(uint64_t now_ms) {
 
 uint32_t FrameLink::PauseMs() {
   const uint32_t measured_ms = (mean_8_ >> 3) + deviation_4_;
-  uint64_t pause_ms = mean_8_ == 0 ? config_.first_pause_ms : measured_ms;
+  uint32_t pause_ms = mean_8_ == 0 ? config_.first_pause_ms : measured_ms;
   if (pause_ms < config_.shortest_pause_ms) pause_ms = config_.shortest_pause_ms;
   for (uint8_t i = 0; i < tries_ && pause_ms < config_.longest_pause_ms; ++i) {
     pause_ms += (pause_ms + 1) / 2;
   }
   if (pause_ms > config_.longest_pause_ms) pause_ms = config_.longest_pause_ms;
-  chance_ = chance_ * 1664525u + 1013904223u;  // Numerical Recipes, 7.1
-  return static_cast<uint32_t>(pause_ms + pause_ms * (chance_ >> 24) / 1024);
+  chance_ = chance_ * 1664525u + 1013904223u;           // Numerical Recipes, 7.1
+  return pause_ms + pause_ms * (chance_ >> 24) / 1024;  // at most 600,000 * 255: within 32 bits
 }
 
 void FrameLink::AwaitAnswer(uint64_t now_ms) {
@@ -236,35 +236,32 @@ uint32_t FrameLink::WaitMs(uint64_t now_ms) const {
   return state_ != State::kOpen || base_ != end_ ? 0 : kNever;
 }
 
-size_t FrameLink::MakeControl(uint16_t control, uint16_t connection, uint8_t* out) {
+// Of this side; returns its size.
+size_t FrameLink::MakeHead(Kind kind, uint16_t connection, uint16_t number, uint8_t turn,
+                           uint8_t* out) const {
   Head head;
-  head.kind = Kind::kControl;
+  head.kind = kind;
   head.from_acceptor = is_acceptor_;
   head.connection = connection;
-  head.number = control;
-  head.turn = turn_;
+  head.number = number;
+  head.turn = turn;
   frame::StoreHead(head, out);
   return frame::kHeadSize;
 }
 
+void FrameLink::NextTurn() { turn_ = static_cast<uint8_t>((turn_ + 1) & frame::kTurns); }
+
 size_t FrameLink::MakeReply(uint8_t* out) {
   if (gone_ == 0) return MakeAck(out);
-  const size_t size = MakeControl(frame::kGone, gone_, out);
+  const size_t size = MakeHead(Kind::kControl, gone_, frame::kGone, turn_, out);
   gone_ = 0;
   return size;
 }
 
 size_t FrameLink::MakeAck(uint8_t* out) {
   has_ack_ = false;
-  Head head;
-  head.kind = Kind::kAnswer;
-  head.from_acceptor = is_acceptor_;
-  head.connection = connection_;
-  head.number = next_;
-  head.turn = ack_turn_;
-  frame::StoreHead(head, out);
-  out[frame::kHeadSize] = Room();
-  size_t size = frame::kHeadSize + 1;
+  size_t size = MakeHead(Kind::kAnswer, connection_, next_, ack_turn_, out);
+  out[size++] = Room();
   for (uint32_t rest = arrived_ >> 1; rest != 0; rest >>= 8)
     out[size++] = static_cast<uint8_t>(rest);
   return size;
@@ -272,9 +269,9 @@ size_t FrameLink::MakeAck(uint8_t* out) {
 
 size_t FrameLink::NextOpen(uint64_t now_ms, uint8_t* out) {
   if (!MaySend(now_ms)) return 0;
-  turn_ = static_cast<uint8_t>((turn_ + 1) & frame::kTurns);
+  NextTurn();
   if (tries_ > 0) ++counts_.repeated;
-  const size_t size = MakeControl(frame::kOpen, 0, out);
+  const size_t size = MakeHead(Kind::kControl, 0, frame::kOpen, turn_, out);
   frame::Opening opening;
   opening.max_frame = config_.max_frame;
   opening.window = config_.window;
@@ -304,7 +301,7 @@ size_t FrameLink::NextSegment(uint64_t now_ms, uint8_t* out) {
     const uint32_t outstanding = Outstanding();
     due_ = tries_ > 0 && outstanding != 0 ? 1u << HighestBit(outstanding) : DueSegments();
     if (due_ == 0) return NextWithoutBytes(now_ms, out);
-    turn_ = static_cast<uint8_t>((turn_ + 1) & frame::kTurns);
+    NextTurn();
     ++counts_.turns;
   }
   return MakeSegment(now_ms, out);
@@ -314,39 +311,28 @@ size_t FrameLink::NextSegment(uint64_t now_ms, uint8_t* out) {
 size_t FrameLink::NextWithoutBytes(uint64_t now_ms, uint8_t* out) {
   const bool is_closing = state_ == State::kClosing && base_ == end_;
   if (!is_closing && !IsBlocked()) return 0;
-  turn_ = static_cast<uint8_t>((turn_ + 1) & frame::kTurns);
+  NextTurn();
   AwaitAnswer(now_ms);
-  if (is_closing) return MakeControl(frame::kClose, connection_, out);
+  if (is_closing) return MakeHead(Kind::kControl, connection_, frame::kClose, turn_, out);
   ++counts_.turns;
-  Head head;
-  head.kind = Kind::kAsk;
-  head.from_acceptor = is_acceptor_;
-  head.connection = connection_;
-  head.number = sent_;
-  head.turn = turn_;
-  frame::StoreHead(head, out);
-  return frame::kHeadSize;
+  return MakeHead(Kind::kAsk, connection_, sent_, turn_, out);
 }
 
 size_t FrameLink::MakeSegment(uint64_t now_ms, uint8_t* out) {
   const uint32_t i = LowestBit(due_);
   due_ &= due_ - 1;
-  Head head;
-  head.kind = due_ == 0 ? Kind::kAsk : Kind::kData;
-  head.from_acceptor = is_acceptor_;
-  head.connection = connection_;
-  head.number = Plus(base_, i);
-  head.turn = turn_;
-  frame::StoreHead(head, out);
-  const uint8_t* const slot = SendSlot(head.number);
-  __builtin_memcpy(out + frame::kHeadSize, slot + 1, slot[0]);
+  const uint16_t number = Plus(base_, i);
+  const size_t size =
+      MakeHead(due_ == 0 ? Kind::kAsk : Kind::kData, connection_, number, turn_, out);
+  const uint8_t* const slot = SendSlot(number);
+  __builtin_memcpy(out + size, slot + 1, slot[0]);
   if (i < Distance(base_, sent_)) {
     ++counts_.repeated;
   } else {
-    sent_ = Plus(head.number, 1);
+    sent_ = Plus(number, 1);
   }
   if (due_ == 0) AwaitAnswer(now_ms);
-  return frame::kHeadSize + slot[0];
+  return size + slot[0];
 }
 
 // Frames that arrive.

@@ -62,19 +62,14 @@ void FrameListener::OnOpen(uint8_t turn, ByteSpan body) {
 size_t FrameListener::NextFrame(uint64_t now_ms, uint8_t* out) {
   if (!owes_accept_) return link_->NextFrame(now_ms, out);
   owes_accept_ = false;
-  Head head;
-  head.kind = Kind::kControl;
-  head.from_acceptor = true;
-  head.connection = accepted_;
-  head.number = frame::kAccept;
-  head.turn = accepted_turn_;
-  frame::StoreHead(head, out);
+  const size_t size =
+      link_->MakeHead(Kind::kControl, accepted_, frame::kAccept, accepted_turn_, out);
   frame::Opening opening;
   opening.max_frame = link_->config().max_frame;
   opening.window = link_->config().window;
   opening.nonce = accepted_nonce_;
-  frame::StoreOpening(opening, out + frame::kHeadSize);
-  return frame::kHeadSize + frame::kOpenSize;
+  frame::StoreOpening(opening, out + size);
+  return size + frame::kOpenSize;
 }
 
 }  // namespace sotto

@@ -2,7 +2,10 @@
 // frames of another connection are refused.
 #include "sotto/frame_link.h"
 
+#include <fstream>
 #include <gtest/gtest.h>
+#include <string>
+#include <tuple>
 
 #include "unit/frame_radio.h"
 
@@ -295,6 +298,62 @@ TEST(FrameLink, ItRefusesSizesThatItDoesNotHave) {
   config = {};
   config.tries = 0;
   EXPECT_EQ(config.Validate(), Status::kInvalidArgument);
+}
+
+// server/PROTOCOL.md: "Links of small frames".
+std::vector<std::pair<std::string, Bytes>> ExampleOfThePage() {
+  std::ifstream file(SOTTO_SOURCE_DIR "/server/PROTOCOL.md");
+  std::string line;
+  while (std::getline(file, line) && line != "| from | frame |") {
+  }
+  std::getline(file, line);
+  std::vector<std::pair<std::string, Bytes>> frames;
+  while (std::getline(file, line) && !line.empty()) {
+    const size_t hex = line.find('`') + 1;
+    Bytes bytes;
+    for (size_t i = hex; i + 1 < line.rfind('`'); i += 3) {
+      bytes.push_back(static_cast<uint8_t>(std::stoi(line.substr(i, 2), nullptr, 16)));
+    }
+    frames.emplace_back(line.substr(2, line.find(" |") - 2), bytes);
+  }
+  return frames;
+}
+
+TEST(FrameLink, TheExampleOfThePageIsWhatIsSentAndUnderstood) {
+  LinkEnd device(Config(20, 16));
+  LinkEnd gateway(Config(250, 16));
+  FrameListener listener(&gateway.link, 0x1233);
+  ASSERT_EQ(listener.Start(), Status::kOk);
+  ASSERT_EQ(device.link.Open(0x04030201, 0), Status::kOk);
+  const std::string text = "Hello, here are 40 bytes of a TLS record";
+  const auto bytes = reinterpret_cast<const uint8_t*>(text.data());
+  const std::vector<std::pair<std::string, Bytes>> frames = ExampleOfThePage();
+  ASSERT_EQ(frames.size(), 12u);
+  for (size_t i = 0; i < frames.size(); ++i) {
+    if (i == 2) {
+      ASSERT_EQ(device.link.Send(bytes, text.size()), 40);
+    }
+    if (i == 8) {
+      Bytes received(text.size() + 1);
+      ASSERT_EQ(gateway.link.Receive(received.data(), received.size()), 40);
+      EXPECT_EQ(std::string(received.begin(), received.end() - 1), text);
+      ASSERT_EQ(gateway.link.Send(reinterpret_cast<const uint8_t*>("ok"), 2), 2);
+    }
+    if (i == 10) device.link.Close();
+    const auto& [from, expected] = frames[i];
+    uint8_t frame[kLargestFrame];
+    const bool is_up = from[0] == 'd';
+    const size_t size = is_up ? device.link.NextFrame(1, frame) : listener.NextFrame(1, frame);
+    EXPECT_EQ(Bytes(frame, frame + size), expected) << "row " << i;
+    if (from == "device -") continue;
+    if (is_up) {
+      (void)listener.OnFrame({frame, size}, 1);
+    } else {
+      device.link.OnFrame({frame, size}, 1);
+    }
+  }
+  EXPECT_EQ(device.link.state(), FrameLink::State::kClosed);
+  EXPECT_EQ(gateway.link.state(), FrameLink::State::kEnded);
 }
 
 }  // namespace
