@@ -1,7 +1,7 @@
 // The bytes below TLS, which never block. Part of examples/cortex_m.
 //
-// uart_pipe.cc: the UART as it is. frame_pipe.cc: a frame link over the UART, which repairs what the
-// UART loses; the program sotto-gateway is its other end. CMakeLists.txt chooses. One thread.
+// uart_pipe.cc: the UART as it is. frame_pipe.cc: a frame link over the UART, which repairs what
+// the UART loses; the program sotto-gateway is its other end. CMakeLists.txt chooses. One thread.
 #pragma once
 
 #include "sotto/port.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# page_commands.sh SOURCE_DIR WORK_DIR SOTTO SOTTO_LAB SOTTO_CLIENT SOTTO_SHARD
+# page_commands.sh SOURCE_DIR WORK_DIR SOTTO SOTTO_LAB SOTTO_CLIENT SOTTO_SHARD SOTTO_GATEWAY
 # The pages tell the truth about commands. Commands of `sotto` and `sotto-lab` in sh and console blocks
 # are run here, and a console block shows lines of the real output; each other command is one that the
 # test named beside it runs. Options that a page names exist. The JSON fields of server/SIMULATE.md are those of
@@ -8,7 +8,7 @@
 # Skipped, 77, where Fashion-MNIST is not installed.
 # shellcheck disable=SC2016  # the backquotes are those of the pages
 set -euo pipefail
-source_dir="$1" work="$2" sotto="$3" lab="$4" client="$5" shard="$6"
+source_dir="$1" work="$2" sotto="$3" lab="$4" client="$5" shard="$6" gateway="$7"
 # shellcheck source-path=SCRIPTDIR source=pages.sh
 source "$(dirname "${BASH_SOURCE[0]}")/pages.sh"
 if [[ ! -d /usr/share/datasets/fashion-mnist ]]; then
@@ -106,6 +106,7 @@ subcommands() {
   done
   "${client}" --help
   "${shard}" --help
+  "${gateway}" --help
   cat "${source_dir}"/tests/{run.sh,size/table.sh,instructions/*.sh,device/call_graph.py}
 } | grep -oE -e '--[a-z][a-z0-9-]*' | sort -u > options.txt
 # Those of the commands of others, and of TOML files, which all commands of sotto read.

@@ -37,7 +37,7 @@ sotto_policy(page_blocks page_blocks.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_wor
              ${CMAKE_CXX_COMPILER})
 sotto_policy(page_commands page_commands.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/page_commands $<TARGET_FILE:sotto_cli> $<TARGET_FILE:sotto_lab>
-             $<TARGET_FILE:sotto_client> $<TARGET_FILE:sotto_shard>)
+             $<TARGET_FILE:sotto_client> $<TARGET_FILE:sotto_shard> $<TARGET_FILE:sotto_gateway>)
 # Trains and serves: minutes on a loaded machine.
 set_tests_properties(policy.page_commands PROPERTIES TIMEOUT 900 COST 100)
 set_tests_properties(policy.standard_headers PROPERTIES COST 30)
@@ -45,7 +45,7 @@ sotto_policy(page_paths page_paths.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}
 sotto_policy(page_numbers page_numbers.sh ${PROJECT_SOURCE_DIR})
 sotto_policy(models_table models_table.sh ${PROJECT_SOURCE_DIR} $<TARGET_FILE:sotto_cli>)
 sotto_policy(page_statuses page_statuses.sh ${PROJECT_SOURCE_DIR} $<TARGET_FILE:sotto_cli>
-             $<TARGET_FILE:sotto_lab> $<TARGET_FILE:sotto_client>)
+             $<TARGET_FILE:sotto_lab> $<TARGET_FILE:sotto_client> $<TARGET_FILE:sotto_gateway>)
 sotto_policy(porting_project porting_project.sh ${PROJECT_SOURCE_DIR}
              ${sotto_policy_work}/porting_project)
 sotto_policy(security_page security_page.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_work}/security_page)

@@ -106,7 +106,7 @@ void Channel::OnFrame(ByteSpan frame, uint64_t now_ms) {
   BeginServer();
 }
 
-// Frames are made when the wire has taken those before, so the wire's time is what the link measures.
+// Frames are made when the wire has taken those before, so the link measures the wire's time.
 bool Channel::WriteWire(uint64_t now_ms) {
   do {
     while (to_wire_.size() < kPiece && AddFrame(now_ms)) {

@@ -54,9 +54,10 @@ struct FrameLinkConfig {
   uint8_t window = 16;
 
   // Pauses before an unanswered frame is repeated. The first one is for a link whose time there and
-  // back is not known yet, with all frames of a turn; then this time is measured. Each pause is half
-  // as long again as the one before, up to the longest, and up to a quarter longer by chance, so
-  // that two sides that collide do not collide again. 1 <= shortest <= first <= longest <= 600,000.
+  // back is not known yet, with all frames of a turn; then this time is measured. Each pause is
+  // half as long again as the one before, up to the longest, and up to a quarter longer by chance,
+  // so that two sides that collide do not collide again.
+  // 1 <= shortest <= first <= longest <= 600,000.
   uint32_t first_pause_ms = 1000;
   uint32_t shortest_pause_ms = 20;
   uint32_t longest_pause_ms = 8000;
@@ -112,8 +113,8 @@ class FrameLink {
   void Drop();
 
   // The bytes, as TlsIo wants them. They never wait.
-  //   Send     takes up to `size` bytes and says how many: 0 without room or while opening; -1 after
-  //            the end
+  //   Send     takes up to `size` bytes and says how many: 0 without room or while opening; -1
+  //            after the end
   //   Receive  the same for bytes that have arrived: -1 once the connection is over and they are
   //            all read
   int Send(const uint8_t* bytes, size_t size);
@@ -245,9 +246,9 @@ static_assert(sizeof(FrameLink) <= kFrameLinkSize, "what the head of this file s
 //   send     sends a frame of 4 to max_frame bytes, whole. 0: done, or the frame is lost, which the
 //            link repairs; negative: the radio is dead. It waits for at most as long as the radio
 //            needs for a frame
-//   receive  takes the oldest frame that has arrived, or waits up to timeout_ms for one. Returns its
-//            size; 0: none; negative: the radio is dead. A frame of more than `size` bytes is none
-//            of this link's: drop it
+//   receive  takes the oldest frame that has arrived, or waits up to timeout_ms for one. Returns
+//            its size; 0: none; negative: the radio is dead. A frame of more than `size` bytes is
+//            none of this link's: drop it
 struct FrameIo {
   int (*send)(void* context, const uint8_t* frame, size_t size) = nullptr;
   int (*receive)(void* context, uint8_t* out, size_t size, uint32_t timeout_ms) = nullptr;

@@ -20,7 +20,8 @@ class FrameListener {
   //           that a frame of before the start is none of now
   FrameListener(FrameLink* link, uint32_t random);
 
-  // Returns kOk, or what FrameLink::Open() says of configuration and memory; before the first frame.
+  // Call it before the first frame. Returns kOk, or what FrameLink::Open() says of configuration
+  // and memory.
   Status Start();
 
   // A frame that has arrived. Returns true if a new connection has begun with it; bytes of an

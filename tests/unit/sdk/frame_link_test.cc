@@ -2,6 +2,7 @@
 // frames of another connection are refused.
 #include "sotto/frame_link.h"
 
+#include <cstdio>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <string>
@@ -354,6 +355,59 @@ TEST(FrameLink, TheExampleOfThePageIsWhatIsSentAndUnderstood) {
   }
   EXPECT_EQ(device.link.state(), FrameLink::State::kClosed);
   EXPECT_EQ(gateway.link.state(), FrameLink::State::kEnded);
+}
+
+// What a thousand bytes to the device take, means over 20 radios: "67, 4".
+std::string FramesAndTurns(int max_frame, int window, double loss) {
+  constexpr int kRadios = 20;
+  constexpr size_t kBytes = 10'000;
+  double frames = 0;
+  double turns = 0;
+  for (uint32_t seed = 1; seed <= kRadios; ++seed) {
+    RadioConfig radio;
+    radio.loss = loss;
+    radio.delay_ms = 50;
+    const FrameLinkConfig config = Config(max_frame, window);
+    Pair pair(config, config, radio, seed);
+    EXPECT_EQ(pair.device().Open(5 * seed, 0), Status::kOk);
+    Stream up(1, 1);
+    Stream down(kBytes, 2);
+    while (!down.is_done() && pair.gateway().status() == Status::kOk) {
+      EXPECT_TRUE(up.SendSome(pair.device(), 1));
+      EXPECT_TRUE(pair.connections() == 0 || down.SendSome(pair.gateway(), kBytes));
+      EXPECT_TRUE(down.ReceiveSome(pair.device(), kBytes));
+      pair.Step();
+    }
+    frames += pair.gateway().counts().sent + pair.device().counts().sent;
+    turns += pair.gateway().counts().turns;
+  }
+  const double thousands = kRadios * kBytes / 1000.0;
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.0f, %.0f", frames / thousands, turns / thousands);
+  return text;
+}
+
+TEST(FrameLink, TheFiguresOfThePageAreTheLinks) {
+  std::ifstream file(SOTTO_SOURCE_DIR "/sdk/LINKS.md");
+  std::string line;
+  while (std::getline(file, line) && line != "| frame | window | memory | no loss | 5 % | 20 % |") {
+  }
+  std::getline(file, line);
+  int rows = 0;
+  for (; std::getline(file, line) && !line.empty(); ++rows) {
+    int frame = 0;
+    int window = 0;
+    ASSERT_EQ(std::sscanf(line.c_str(), "| %d | %d |", &frame, &window), 2) << line;
+    const auto text = [](size_t number) { return " | " + std::to_string(number); };
+    std::string expected =
+        "| " + std::to_string(frame) + text(static_cast<size_t>(window)) +
+        text(FrameLinkBytes(static_cast<size_t>(frame), static_cast<size_t>(window)));
+    for (const double loss : {0.0, 0.05, 0.2}) {
+      expected += " | " + FramesAndTurns(frame, window, loss);
+    }
+    EXPECT_EQ(line, expected + " |");
+  }
+  EXPECT_EQ(rows, 6);
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace sotto::conformance {
 // asked for, and does not wait for longer. Then a device and a gateway, both on this board, move
 // 2,000 bytes each way over a link of such frames: all arrive once and in order.
 //   max_frame   20 to 250 bytes
-//   timeout_ms  by the port's clock, for each of the two parts; one frame may take a hundredth of it
-//               there and back
+//   timeout_ms  by the port's clock, for each of the two parts; one frame may take a hundredth of
+//               it there and back
 // Returns nullptr, or in words the rule that is broken. If it does not return, a call waits for
 // ever.
 const char* CheckFrames(const Port& port, const FrameIo& io, uint8_t max_frame,

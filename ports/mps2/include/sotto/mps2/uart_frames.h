@@ -1,5 +1,5 @@
-// Frames over the board's UART0: with a CRC, in byte stuffing (sotto/serial_frames.h). What the UART
-// loses or damages costs a frame. Part of ports/mps2.
+// Frames over the board's UART0: with a CRC, in byte stuffing (sotto/serial_frames.h). What the
+// UART loses or damages costs a frame. Part of ports/mps2.
 //
 // sotto-gateway is the other end. One thread; in place of UartSend() and UartReceive().
 #pragma once

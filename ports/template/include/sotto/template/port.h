@@ -29,8 +29,9 @@ TlsIo Link();
 // SecureLink::Begin() or FrameLink::Open().
 void RestartLink();
 
-// The UART as a link of frames, for a UART that loses bytes, with sotto-gateway at its other end: use
-// it in place of Link(). A board with a radio deletes it, and gives FrameIo the radio's two calls.
+// The UART as a link of frames, for a UART that loses bytes, with sotto-gateway at its other end:
+// use it in place of Link(). A board with a radio deletes it, and gives FrameIo the radio's two
+// calls.
 FrameIo Frames();
 
 // Called by the UART's interrupt handler for each byte.
