@@ -15,6 +15,7 @@ namespace sotto {
 namespace {
 
 constexpr uint32_t kTimeoutMs = 60000;
+constexpr uint32_t kFramesMs = 20000;
 
 int Send(void*, const uint8_t* bytes, size_t size) { return mps2::UartSend({bytes, size}); }
 int Receive(void*, uint8_t* out, size_t size) { return mps2::UartReceive({out, size}); }
@@ -35,7 +36,7 @@ int Run() {
       conformance::CheckClock(port, mps2::SleepMs),
       conformance::CheckEntropy(port),
       conformance::CheckLink(port, {Send, Receive, nullptr}, kTimeoutMs),
-      conformance::CheckFrames(port, mps2::UartFrames(), kLargestFrame, kTimeoutMs),
+      conformance::CheckFrames(port, mps2::UartFrames(), kLargestFrame, kFramesMs),
       conformance::CheckStore(OpenStore),
   };
   int broken = 0;

@@ -5,7 +5,8 @@
 # - it recomputes the pages' numbers;
 # - with two devices of Sotto's own it is the cohort of three rounds, and all three report;
 # - as the whole cohort of two rounds it foretells the released model, under each code, with a salt of the
-#   server and without: the server takes the same noisy integers out of its updates as it put in.
+#   server and without: the server takes the same noisy integers out of its updates as it put in;
+# - over a link of small frames in Python, some of which are lost, and sotto-gateway its update arrives, too.
 # Skipped, 77, where python3-cryptography or OpenSSL 3 is not installed.
 set -euo pipefail
 source_dir="$1" work="$2" bin="$3"
@@ -110,6 +111,20 @@ foretell adaptive 640 --adaptive-clip --clip 0.1
 next="$(sed -n 's|.*round 1/2 released.*clip 0.1, next \([0-9.]*\):.*|\1|p' adaptive.txt)"
 [[ -n "${next}" && "${next}" != 0.1 ]] || fail "the bound has not moved"
 grep -q "round 2/2 released.*clip ${next}, next" adaptive.txt || fail "round 2 had another bound"
+# Over a link of small frames, in Python too, of which each side loses some. sotto-gateway is its other end.
+serve frames 1 --rounds 1 --delta 0.1
+"${bin}/sotto-gateway" --server "127.0.0.1:${port}" --listen 127.0.0.1:0 --port-file gateway.port --verbose \
+  --test-loss 0.02 > gateway.txt 2>&1 &
+processes+=($!)
+for ((i = 0; i < 300 && $(cat gateway.port 2> /dev/null || echo 0) == 0; i++)); do sleep 0.1; done
+"${python[@]}" "${source_dir}/tests/e2e/independent/frame_link.py" "$(cat gateway.port)" link.port 0.02 \
+  > link.txt 2>&1 &
+processes+=($!)
+for ((i = 0; i < 300 && $(cat link.port 2> /dev/null || echo 0) == 0; i++)); do sleep 0.1; done
+"${python[@]}" "${client}" --server "127.0.0.1:$(cat link.port)" --data images --labels labels --give-up 60 \
+  --key frames/frames-000000.key --samples 0:60 > frames-device.txt 2>&1 || fail "the device behind frames"
+wait "${server}" || fail "the server behind the gateway"
+grep -q 'round 1/1 released: 1 of 1 reported' frames.txt || fail "the update did not pass the gateway"
 trap - EXIT
 cd /
 rm -rf "${work}"

@@ -2,16 +2,17 @@
 // Part of sotto/frames. server/PROTOCOL.md, "Links of small frames", has the bytes.
 //
 // Frames have 20 to 250 bytes. One may be lost, come twice, late or in another order. None comes
-// damaged: the layer below checks them, as BLE, CAN, IEEE 802.15.4 and LoRa do. This link
-// adds no checksum; on a UART the frames of serial_frames.h bring one. A damaged frame that
-// passes ends the TLS session above, it never becomes a wrong message.
+// damaged: the layer below checks them, as BLE, CAN, IEEE 802.15.4 and LoRa do. This link adds no
+// checksum; on a UART the frames of serial_frames.h bring one. A damaged frame that passes ends the
+// TLS session above, it never becomes a wrong message.
 //
 // Each side sends a turn: up to `window` frames, of which the last asks for an answer. The answer
 // says which ones have arrived; the next turn repeats the others. So a turnaround carries a whole
 // window, and a lost frame costs one frame. Without an answer the last frame is repeated, after
 // pauses that grow; after `tries` pauses the link is lost. If one side is reset, the other one
 // notices with the next frame that it gets or sends: each connection has a number, and a frame of
-// an earlier connection is never taken for one of this.
+// an earlier connection is never taken for one of this. (A gateway numbers 8,191 connections before
+// a number comes again; when it is started it draws the first one.)
 //
 // The caller moves the frames; the link does no I/O and never waits:
 //
