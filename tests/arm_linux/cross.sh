@@ -30,7 +30,7 @@ folder="build/arm-linux/${preset}"
 # In C are Mbed TLS, nanopb, zlib and libcsv alone, whose speed nobody measures here.
 cmake --preset "${preset}" -B "${folder}" -DSOTTO_TESTS=ON "-DSOTTO_MBEDTLS_SOURCE_DIR=${PWD}/${mbedtls}" \
   '-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG' "${@:4}"
-cmake --build "${folder}" --target sotto_client sdk_test tls_test --parallel 1
+cmake --build "${folder}" --target sotto_client sotto_gateway sdk_test tls_test --parallel 1
 
 needed="$(readelf -d "${folder}/bin/sotto-client" | sed -n 's/.*(NEEDED).*\[\(.*\)\]$/\1/p')"
 echo "sotto-client needs ${needed//$'\n'/, }"
@@ -39,6 +39,7 @@ if grep -vE '^(ld-linux[a-z0-9-]*|lib(c|m|gcc_s|stdc\+\+))\.so\.[0-9]+$' <<< "${
   exit 1
 fi
 "${emulator[@]}" "${folder}/bin/sotto-client" --version
+"${emulator[@]}" "${folder}/bin/sotto-gateway" --version
 # Without the large data sets, which an emulator trains on for minutes.
 env -u SOTTO_TEST_DATA "${emulator[@]}" "${folder}/bin/sdk_test" --gtest_brief=1
 "${emulator[@]}" "${folder}/bin/tls_test" --gtest_brief=1
