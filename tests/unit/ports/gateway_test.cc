@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <sys/socket.h>
 #include <unistd.h>
