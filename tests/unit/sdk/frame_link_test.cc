@@ -174,6 +174,23 @@ TEST(FrameLink, AReaderThatRestsStopsTheSenderAndLosesNothing) {
   EXPECT_TRUE(MoveAll(pair, none, down, 60'000));
 }
 
+// A sender that does not keep to the room overwrites nothing that waits to be read.
+TEST(FrameLink, SegmentsBeyondTheRoomAreDropped) {
+  OpenPair pair;
+  Stream up(8 * 16, 3);
+  pair.radio().Record();
+  ASSERT_TRUE(up.SendSome(pair.device(), 8 * 16));
+  pair.StepFor(1000);
+  ASSERT_TRUE(up.is_sent());
+  Bytes frame = pair.radio().recorded().front().second;  // the first of eight, a full window
+  ASSERT_EQ(frame.size(), 20u);
+  frame[0] = static_cast<uint8_t>(frame[0] + 8);
+  for (size_t i = 4; i < frame.size(); ++i) frame[i] = 0;
+  pair.Arrive(1, frame);
+  ASSERT_TRUE(up.ReceiveSome(pair.gateway(), 1000));
+  EXPECT_TRUE(up.is_done());
+}
+
 TEST(FrameLink, ADeviceThatWasResetGetsANewConnection) {
   OpenPair pair;
   pair.Again(2);
