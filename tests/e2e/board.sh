@@ -586,7 +586,8 @@ readme_frames() {
 # The bash blocks of the page as block1.sh, block2.sh and so on, each for another shell.
 readme() {
   local started process
-  rm -rf fleet.db* keys port ./*.log board-0.*
+  # The last run has left the option of the page's last session in the cache.
+  rm -rf fleet.db* lossy* keys port ./*.log board-0.* build/board-0/CMakeCache.txt
   awk '
     /^```bash$/ { inside = 1; file = "block" ++count ".sh"; printf "" > file; next }
     /^```/ { inside = 0 }
