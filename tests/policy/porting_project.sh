@@ -16,19 +16,22 @@ rm -rf "${work}"
 mkdir -p "${work}"
 cd "${work}"
 
-# block LANGUAGE: the first of that language.
+# block LANGUAGE [TEXT]: the first of that language that has this text.
 block() {
-  awk -v fence="^\`\`\`$1\$" '
-    $0 ~ fence { inside = 1; next }
-    /^```/ && inside { exit }
-    inside { print }' "${source_dir}/ports/PORTING.md"
+  awk -v fence="^\`\`\`$1\$" -v text="${2-}" '
+    $0 ~ fence { inside = 1; block = ""; next }
+    /^```/ && inside {
+      inside = 0
+      if (index(block, text) > 0) { printf "%s", block; exit }
+    }
+    inside { block = block $0 "\n" }' "${source_dir}/ports/PORTING.md"
 }
 
 ln -s "${source_dir}" sotto
 cp -r "${source_dir}/ports/template" port
 cp "${source_dir}/examples/cortex_m/mbedtls_config.h" "${source_dir}"/tests/policy/board/* .
 block cmake > CMakeLists.txt
-block cpp > check.cc
+block cpp 'int main' > check.cc
 # The sources are there already.
 block sh | grep -v '^(cd sotto && toolchains/fetch-source.sh .* mbedtls=2.28 nanopb=0.4.7)$' > commands.sh
 bash -euxo pipefail commands.sh
