@@ -123,7 +123,7 @@ struct ModelOffer {
   uint32_t grid = 0;  // 0: float32; else exponent + kGridOffset, see model_difference.h
   ModelBase base = ModelBase::kHeld;
   ByteSpan weights_key;  // [32] of the job's initial model; empty: it has none
-  uint32_t size = 0;     // bytes of the code, 0 if there is nothing to change
+  uint32_t size = 0;     // bytes of the code, or of float32; 0: the base, on the grid if any
   uint32_t code = 0;     // names these bytes, for Request::code
 };
 

@@ -67,6 +67,8 @@ class ModelDownload {
 
  private:
   bool is_difference() const { return grid_ != 0; }
+  Status FindBase(const ModelOffer& offer, const ModelInfo& model, Span<const float> held);
+  Status TakeBase(const ModelOffer& offer, const ModelInfo& model, Span<const float> held);
   Status BeginDifference(const ModelOffer& offer, const ModelInfo& model, Span<const float> held);
   Status TakeFloats(ByteSpan bytes);
 

@@ -24,15 +24,27 @@ Status ModelDownload::Begin(const ModelOffer& offer, const ModelInfo& model, Spa
   check_.Set(offer.check);
   grid_ = has_check ? offer.grid : 0;
   base_ = offer.base;
-  code_ = is_difference() ? offer.code : 0;
-  total_ = is_difference() ? offer.size : 4 * model.parameters;
+  const bool is_base = has_check && offer.size == 0 && base_ != ModelBase::kZeros;
+  code_ = has_check ? offer.code : 0;
+  total_ = is_difference() ? offer.size : is_base ? 0 : 4 * model.parameters;
   received_ = 0;
   out_ = out;
-  return is_difference() ? BeginDifference(offer, model, held) : Status::kOk;
+  if (is_difference()) return BeginDifference(offer, model, held);
+  return is_base ? TakeBase(offer, model, held) : Status::kOk;
 }
 
-Status ModelDownload::BeginDifference(const ModelOffer& offer, const ModelInfo& model,
-                                      Span<const float> held) {
+// The model is the base, which lies on no grid.
+Status ModelDownload::TakeBase(const ModelOffer& offer, const ModelInfo& model,
+                               Span<const float> held) {
+  if (Status s = FindBase(offer, model, held); s != Status::kOk) return s;
+  if (from_.data() != out_.data()) {
+    __builtin_memcpy(out_.data(), from_.data(), sizeof(float) * out_.size());
+  }
+  return Status::kOk;
+}
+
+Status ModelDownload::FindBase(const ModelOffer& offer, const ModelInfo& model,
+                               Span<const float> held) {
   from_ = {};
   if (base_ == ModelBase::kHeld) {
     if (held.empty()) return Status::kMalformed;
@@ -44,6 +56,12 @@ Status ModelDownload::BeginDifference(const ModelOffer& offer, const ModelInfo& 
     if (Status s = InitialWeights(model, key, out_); s != Status::kOk) return s;
     from_ = out_;
   }
+  return Status::kOk;
+}
+
+Status ModelDownload::BeginDifference(const ModelOffer& offer, const ModelInfo& model,
+                                      Span<const float> held) {
+  if (Status s = FindBase(offer, model, held); s != Status::kOk) return s;
   const int exponent = static_cast<int>(grid_) - static_cast<int>(kGridOffset);
   if (Status s = reader_.Begin(exponent, total_); s != Status::kOk) return s;
   return total_ == 0 ? reader_.Feed({}, from_, out_) : Status::kOk;

@@ -102,10 +102,10 @@ class OfferingServer {
     if (request.kind == Request::Kind::kGetRelease) return AnswerRelease(request);
     if (request.kind != Request::Kind::kGetModel) return AnswerUpload(request);
     offsets.push_back(request.offset);
-    EXPECT_EQ(request.code, offer_.grid == 0 || is_old ? 0u : offer_.code);
+    EXPECT_EQ(request.code, is_old || offer_.check.empty() ? 0u : offer_.code);
     Reply reply;
     reply.kind = Reply::Kind::kModelChunk;
-    if (request.code == 0) {
+    if (request.code == 0 || offer_.grid == 0) {
       floats_ = wanted_;
       reply.bytes = ByteSpan(reinterpret_cast<const uint8_t*>(floats_.data()), 4 * kParameters)
                         .subspan(request.offset);
@@ -290,6 +290,20 @@ TEST_F(ClientDownload, ACodeWithoutBytesIsTheHeldModelOnTheGrid) {
   ASSERT_EQ(RunTo(Client::State::kTrain), Status::kOk);
   EXPECT_TRUE(server.offsets.empty());
   EXPECT_EQ(base(), wanted);
+}
+
+TEST_F(ClientDownload, AModelOnNoGridThatIsTheInitialOneTakesNoBytes) {
+  Key key;
+  key.bytes[0] = 7;
+  Floats initial(kParameters);
+  ASSERT_EQ(InitialWeights(kModel, key, {initial.data(), initial.size()}), Status::kOk);
+  server.Offer(initial, ModelBase::kInitial, initial);
+  server.offer().weights_key = key.bytes;
+  server.offer().grid = 0;
+  server.offer().size = 0;
+  ASSERT_EQ(RunTo(Client::State::kTrain), Status::kOk);
+  EXPECT_EQ(base(), initial);
+  EXPECT_TRUE(server.offsets.empty());
 }
 
 TEST_F(ClientDownload, AWrongBaseIsNoticedForgottenAndMadeUpForWithoutTraining) {
