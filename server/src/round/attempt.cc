@@ -5,11 +5,11 @@
 namespace sotto::server {
 
 Attempt::Attempt(const JobConfig& config, SharedDevices devices, const TrainTask& task,
-                 std::vector<uint32_t> drawn, ByteSpan model, std::optional<Key> salts)
+                 std::vector<uint32_t> drawn, ModelCodes& codes, std::optional<Key> salts)
     : config_(config),
       task_(task, salts && config.requires_salt),
       drawn_(std::move(drawn)),
-      model_(model),
+      codes_(codes),
       codec_(config.codec->make(task)),
       devices_(std::move(devices)),
       members_(drawn_.size()),
@@ -40,6 +40,12 @@ void Attempt::SetDevices(SharedDevices devices) {
     }
   }
   devices_ = std::move(devices);
+}
+
+void Attempt::NoteAlive(uint32_t device) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const size_t index = IndexOfDrawn(device);
+  if (index < drawn_.size()) members_[index].heard = std::chrono::steady_clock::now();
 }
 
 void Attempt::CheckInToo(const std::vector<bool>& devices) {

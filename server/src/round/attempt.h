@@ -40,6 +40,7 @@
 #include "aggregate/accumulator.h"
 #include "aggregate/partial_sum.h"
 #include "codec/update_codec.h"
+#include "downloads/model_codes.h"
 #include "round/devices.h"
 #include "round/job_config.h"
 #include "round/needs.h"
@@ -51,14 +52,14 @@ enum class MemberState { kInvited, kUploading, kDecoding, kReported, kRejected, 
 
 class Attempt {
  public:
-  // The configuration and the model must outlive the attempt.
+  // The configuration and the codes must outlive the attempt.
   //   devices  of which the cohort was drawn; ones that join later are told to wait
   //   task     the task of each drawn device
   //   drawn    indices of the drawn devices that report to this process, ascending
-  //   model    [parameters] little-endian float32: the model from which the devices train
+  //   codes    of the job's models; devices train from the newest one
   //   salts    the key of this attempt's salts; absent: nobody gets one, and nobody needs it
   Attempt(const JobConfig& config, SharedDevices devices, const TrainTask& task,
-          std::vector<uint32_t> drawn, ByteSpan model, std::optional<Key> salts = {});
+          std::vector<uint32_t> drawn, ModelCodes& codes, std::optional<Key> salts = {});
 
   const TrainTask& task() const { return task_; }
 
@@ -80,9 +81,12 @@ class Attempt {
   // The answer to a device's request.
   //   device   the registry's index of an authenticated device
   //   request  a Hello must have passed RefuseHello()
-  // The reply's bytes point into the model. A closed attempt accepts nothing: it tells a device to
+  // The reply's bytes point into the model's. A closed attempt accepts nothing: it tells a device to
   // wait, or that the device is not in the cohort.
   Reply Answer(uint32_t device, const Request& request);
+
+  // A drawn device has asked for a part of a model. It has checked in with its Hello.
+  void NoteAlive(uint32_t device);
 
   // True if the configuration lets rounds close early, the attempt is open, every drawn device has
   // reported, had its update rejected or said that it lacks something, and at least
@@ -144,7 +148,7 @@ class Attempt {
   const JobConfig& config_;
   const Demand task_;
   const std::vector<uint32_t> drawn_;
-  const ByteSpan model_;
+  ModelCodes& codes_;
   const std::unique_ptr<const UpdateCodec> codec_;
   const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
 
@@ -177,6 +181,13 @@ Reply AnswerBetweenAttempts(const Request& request, const JobConfig& config, Wai
 // The answer to a request while no job runs.
 //   is_done  a device that does not stay is told that its job is done
 Reply AnswerWithoutJob(const Request& request, bool is_done, uint32_t wait_ms);
+
+// Whether the device that sends this Hello takes models as differences.
+bool TakesDifferences(const Request& hello);
+
+// The answer to kGetModel with a code, at any time: its bytes, kMalformed for an offset behind its
+// end, or kWrongAttempt if it is unknown, which may be because the model is an older one by now.
+Reply AnswerCode(const Request& request, ModelCodes& codes);
 
 // The answer to kGetDescription, at any time: bytes of config.description, kMalformed for an offset
 // behind its end, or kBusy if there is none.

@@ -70,6 +70,14 @@ Reply Ack(size_t held, bool complete) {
   return reply;
 }
 
+Reply ModelChunk(ByteSpan whole, size_t offset) {
+  if (offset >= whole.size()) return FinalError(ErrorCode::kMalformed);
+  Reply reply;
+  reply.kind = Reply::Kind::kModelChunk;
+  reply.bytes = whole.subspan(offset, std::min(kModelChunkSize, whole.size() - offset));
+  return reply;
+}
+
 bool Equal(ByteSpan a, ByteSpan b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
@@ -115,6 +123,16 @@ Reply AnswerDescription(const Request& request, const JobConfig& config) {
       whole.subspan(request.offset, std::min(kModelChunkSize, whole.size() - request.offset));
   reply.size = static_cast<uint32_t>(whole.size());
   return reply;
+}
+
+bool TakesDifferences(const Request& hello) {
+  return (hello.abilities.features & kFeatureDifferences) != 0;
+}
+
+Reply AnswerCode(const Request& request, ModelCodes& codes) {
+  const ByteSpan whole = codes.Bytes(request.code);
+  if (whole.empty()) return FinalError(ErrorCode::kWrongAttempt);
+  return ModelChunk(whole, request.offset);
 }
 
 Reply Attempt::Answer(uint32_t device, const Request& request) {
@@ -190,6 +208,7 @@ Reply Attempt::OnHello(uint32_t device, const Request& request) {
   reply.kind = Reply::Kind::kTrain;
   reply.task = task_;
   reply.report_ms = ReportInMs();
+  if (TakesDifferences(request)) reply.model = codes_.Offer(request.held);
   return reply;
 }
 
@@ -203,13 +222,9 @@ uint32_t Attempt::ReportInMs() const {
 }
 
 Reply Attempt::OnGetModel(uint32_t device, const Request& request) {
-  const size_t offset = request.offset;
   if (FindMember(device) == nullptr) return FinalError(ErrorCode::kNotSelected);
-  if (offset % 4 != 0 || offset >= model_.size()) return FinalError(ErrorCode::kMalformed);
-  Reply reply;
-  reply.kind = Reply::Kind::kModelChunk;
-  reply.bytes = model_.subspan(offset, std::min(kModelChunkSize, model_.size() - offset));
-  return reply;
+  if (request.offset % 4 != 0) return FinalError(ErrorCode::kMalformed);
+  return ModelChunk(codes_.Float32(), request.offset);
 }
 
 bool Attempt::IsOfThisAttempt(const Request& request) const {

@@ -5,7 +5,6 @@
 
 #include "aggregate/methods.h"
 #include "base/counted.h"
-#include "sotto/bytes.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/run_key.h"
@@ -37,7 +36,6 @@ Job::Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log, co
       estimator_(MakeEstimator(config_.aggregation)),
       optimiser_(MakeOptimiser(config_.aggregation)),
       needs_(config_.TaskFor(0, config_.training.clip_l2)),
-      parameters_(config_.model->parameters),
       clip_l2_(config_.training.clip_l2) {
   if (config_.plan.sampling == privacy::Sampling::kPasses) {
     privacy::Plan plan = budget_.phases().Limited(config_.plan);
@@ -51,15 +49,18 @@ Job::Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log, co
   posix::Check(ModelDigest(*config_.model, model_digest_), "the model's digest");
   const Key id = posix::DeriveKey(server_key_, key_label::kJob);
   std::copy_n(resume ? resume->job_id : id.bytes, kJobIdSize, job_id_);
-  BeginWithInitialModel();
+  BeginWithInitialModel(resume);
   if (resume) {
     round_ = resume->next_round;
     attempts_ = resume->attempts;
   }
   const bool is_extended = resume && resume->planned != 0 && config_.plan.rounds > resume->planned;
   if (!resume || is_extended) RequireBudget();  // before the job, or its extension, is in the store
-  log_.BeginJob({job_id_, model_digest_, config_, parameters()});
+  const std::optional<Key>& key = codes_->weights_key();
+  log_.BeginJob({job_id_, model_digest_, config_, parameters(), key ? key->bytes : ByteSpan()});
   if (resume) Resume(*resume);
+  codes_->Prepare(parameters_);
+  codes_->Publish();
 }
 
 Job::Phase Job::phase() const {
@@ -81,6 +82,7 @@ std::shared_ptr<Attempt> Job::CurrentAttempt() const {
 }
 
 void Job::Finish(Halt kind, const std::string& reason) {
+  ShowRelease();
   log_.HaltJob({kind, reason});
   const std::lock_guard<std::mutex> lock(mutex_);
   end_ = kind;
@@ -97,6 +99,7 @@ void Job::End(Halt kind, const std::string& reason) {
 
 bool Job::OpenRound() {
   if (phase() != Phase::kIdle) throw std::logic_error("a round can only be opened between rounds");
+  ShowRelease();
   if (diverged_) {
     Finish(Halt::kDiverged,
            "round " + std::to_string(round_) +
@@ -110,16 +113,8 @@ bool Job::OpenRound() {
                        : "all " + std::to_string(round_) + " rounds of the plan are released");
     return false;
   }
-  PublishModel();
   StartAttempt();
   return phase() == Phase::kOpen;
-}
-
-void Job::PublishModel() {
-  model_bytes_.resize(4 * parameters_.size());
-  for (size_t j = 0; j < parameters_.size(); ++j) {
-    StoreU32Le(FloatBits(parameters_[j]), model_bytes_.data() + 4 * j);
-  }
 }
 
 void Job::SetFleet(SharedDevices devices, std::vector<privacy::SpentRounds> spent_before) {
@@ -200,9 +195,7 @@ void Job::StartAttempt() {
     if (!is_capped || cohort_.size() <= static_cast<size_t>(config_.plan.planned_reports)) break;
   }
   const auto salts = config_.GivesSalts() ? std::optional<Key>(server_key_) : std::nullopt;
-  auto attempt =
-      std::make_shared<Attempt>(config_, devices_, MakeTask(), cohort_,
-                                ByteSpan(model_bytes_.data(), model_bytes_.size()), salts);
+  auto attempt = std::make_shared<Attempt>(config_, devices_, MakeTask(), cohort_, *codes_, salts);
   for (uint32_t device = 0; device < heard_before_.size(); ++device) {
     if (!devices_->IsEligible(device)) heard_before_[device] = false;
   }
@@ -308,6 +301,11 @@ Reply Job::Answer(uint32_t device, const Request& request) {
     log_.CheckReceipt(request.receipt, NumberIn(device));
   }
   if (request.kind == Request::Kind::kGetDescription) return AnswerDescription(request, config_);
+  if (is_hello && TakesDifferences(request)) codes_->NoteHeld(request.held);
+  if (request.kind == Request::Kind::kGetModel && request.code != 0) {
+    if (const std::shared_ptr<Attempt> attempt = CurrentAttempt()) attempt->NoteAlive(device);
+    return AnswerCode(request, *codes_);
+  }
   std::shared_ptr<Attempt> attempt;
   WaitState state = WaitState::kRounds;
   {
@@ -461,7 +459,8 @@ void Job::Commit(const ReleaseResult& release, const RoundOutcome& outcome) {
 }
 
 void Job::Publish(ReleaseResult release) {
-  parameters_ = std::move(release.parameters);
+  parameters_ = std::make_shared<const std::vector<float>>(std::move(release.parameters));
+  codes_->Prepare(parameters_);
   clip_l2_ = static_cast<float>(release.next_clip_l2);
   diverged_ = release.diverged;
   ++round_;

@@ -27,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "downloads/model_codes.h"
 #include "round/attempt.h"
 #include "round/budget.h"
 #include "round/cohort.h"
@@ -90,6 +91,10 @@ class Job {
   // Not between CloseUploads() and FinishRound().
   void End(Halt kind, const std::string& reason);
 
+  // Shows the model that CloseRound() has released: devices may fetch it from now on. OpenRound()
+  // and End() do so, too. From any thread, while no round is being opened or closed.
+  void ShowRelease() { codes_->Publish(); }
+
   // Closes the attempt at its deadline: no update is accepted from now on.
   //   - If at least min_devices devices checked in, the release is made, committed and published,
   //     however many of the drawn devices reported.
@@ -114,8 +119,9 @@ class Job {
 
   // The answer to a device's request. A device that stays (kFeatureStays) is told to wait when the
   // job is over, any other that it is done. `device` is the registry's index of an authenticated
-  // device.
-  // The reply's bytes stay valid until the next OpenRound(). Throws StaleLog if the device's
+  // device. kGetRelease is none of the job's requests (net/server.h).
+  // The reply's bytes stay valid until the next OpenRound(), a model's until the next but one.
+  // Throws StaleLog if the device's
   // receipt shows that the log is an older copy: the program must then stop.
   Reply Answer(uint32_t device, const Request& request);
 
@@ -146,7 +152,11 @@ class Job {
   const std::vector<uint32_t>& cohort() const { return cohort_; }
 
   // The released model; changes only in CloseRound().
-  Span<const float> parameters() const { return {parameters_.data(), parameters_.size()}; }
+  Span<const float> parameters() const { return {parameters_->data(), parameters_->size()}; }
+
+  // What devices download: the models that were shown. It may outlive the job. Never null.
+  const std::shared_ptr<ModelCodes>& codes() const { return codes_; }
+  const uint8_t (&job_id() const)[kJobIdSize] { return job_id_; }
   const JobConfig& config() const { return config_; }
 
   // The average of the models, this one included, if the job asks for one and a round was released;
@@ -181,11 +191,10 @@ class Job {
   bool gave_up() const { return IsRetried(end_); }
 
  private:
-  void BeginWithInitialModel();
+  void BeginWithInitialModel(const std::optional<JobState>& resume);
   void Resume(const JobState& state);
   void RequireBudget();
   void Finish(Halt kind, const std::string& reason);
-  void PublishModel();
   void StartAttempt();
   void TakeFleet();
   std::string Hindrance() const;
@@ -255,9 +264,9 @@ class Job {
   std::vector<bool> heard_before_;  // devices that the last attempt heard; empty: none
   std::chrono::steady_clock::time_point closed_ = std::chrono::steady_clock::now();  // that attempt
   LackCounts lacking_before_;  // of the last attempt
-  std::vector<float> parameters_;
+  SharedParameters parameters_;
+  std::shared_ptr<ModelCodes> codes_;
   float clip_l2_ = 0.0F;
-  std::vector<uint8_t> model_bytes_;  // parameters_ on the wire: little-endian float32
 };
 
 }  // namespace sotto::server

@@ -8,10 +8,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "downloads/model_codes.h"
 #include "plans/statement.h"
 #include "plans/turns.h"
 #include "round/halt.h"
@@ -28,6 +30,9 @@ struct JobRecord {
   ByteSpan model_digest;  // [kSha256Size]
   const JobConfig& config;
   Span<const float> parameters = {};  // [model.parameters] of the model with which the job begins
+  // [32] from which it derives (sotto/initial_weights.h), public; empty: it does not, or this
+  // process does not know.
+  ByteSpan weights_key = {};
 };
 
 // An attempt of Sampling::kPasses whose sum is about to be read. It is written before that, so that
@@ -71,6 +76,8 @@ struct JobState {
   std::vector<SealRecord> seals;  // of kPasses: all turns of the job so far, in their order
   uint32_t planned =
       0;  // rounds of its plan so far, which the configuration may extend; 0: as there
+  // What devices may hold of the job's models, and how it began; null: nobody knows.
+  std::shared_ptr<ModelCodes> codes;
 };
 
 // An attempt at a round. It is committed before any device takes part in it. A committed number is

@@ -1,6 +1,8 @@
 // How a job begins, is resumed, and is kept.
 #include <algorithm>
 #include <iterator>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "round/job.h"
@@ -10,18 +12,31 @@
 #include "sotto/posix/run_key.h"
 
 namespace sotto::server {
+namespace {
+
+// Null as an owner: another one keeps the model.
+std::shared_ptr<const ModelInfo> SharedModelOf(const JobConfig& config) {
+  return {config.owned_model, config.model};
+}
+
+}  // namespace
 
 // Initial weights are public: every device gets them. They tell nothing about the noise, because
 // HKDF under a label of their own makes their key independent of all other keys. A resumed job
 // takes them from its log: this process has another server key.
-void Job::BeginWithInitialModel() {
-  if (!config_.initial_parameters.empty()) {
-    parameters_ = config_.initial_parameters;
-    return;
+void Job::BeginWithInitialModel(const std::optional<JobState>& resume) {
+  std::optional<Key> key;
+  std::vector<float> parameters = config_.initial_parameters;
+  if (parameters.empty()) {
+    key = posix::DeriveKey(server_key_, key_label::kWeights);
+    parameters.resize(config_.model->parameters);
+    posix::Check(InitialWeights(*config_.model, *key, {parameters.data(), parameters.size()}),
+                 "the initial weights");
   }
-  posix::Check(InitialWeights(*config_.model, posix::DeriveKey(server_key_, key_label::kWeights),
-                              {parameters_.data(), parameters_.size()}),
-               "the initial weights");
+  parameters_ = std::make_shared<const std::vector<float>>(std::move(parameters));
+  codes_ = resume ? resume->codes : nullptr;
+  if (resume) key.reset();
+  if (codes_ == nullptr) codes_ = std::make_shared<ModelCodes>(SharedModelOf(config_), key);
 }
 
 void Job::Resume(const JobState& state) {
@@ -34,10 +49,10 @@ void Job::Resume(const JobState& state) {
   if (!turns_ && !state.seals.empty()) {
     throw std::runtime_error("the stored state has turns, and the job is not of passes");
   }
-  if (state.parameters.size() != parameters_.size()) {
+  if (state.parameters.size() != parameters_->size()) {
     throw std::runtime_error("the stored model has another number of parameters than the job's");
   }
-  parameters_ = state.parameters;
+  parameters_ = std::make_shared<const std::vector<float>>(state.parameters);
   optimiser_->Restore({state.optimiser_state.data(), state.optimiser_state.size()});
   if (state.clip_l2 != 0) clip_l2_ = static_cast<float>(state.clip_l2);
   attempt_ = state.next_attempt;
@@ -51,13 +66,14 @@ JobState Job::State() const {
   state.next_round = round_;
   state.next_attempt = attempt_;
   state.attempts = attempts_;
-  state.parameters = parameters_;
+  state.parameters = *parameters_;
   state.optimiser_state = optimiser_->State();
   state.clip_l2 = static_cast<double>(clip_l2_);
   state.heard = heard_before_;
   state.phases = budget_.phases();
   if (turns_) state.seals = turns_->seals();
   state.planned = static_cast<uint32_t>(config_.plan.rounds);
+  state.codes = codes_;
   return state;
 }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "sotto/posix/hex.h"
 #include "spec/job_spec.h"
 
 namespace sotto::server {
@@ -15,6 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr char kWeightsKeyField[] = "weights_key";  // a row of the table
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool IsStored(Resume resume) {
@@ -100,7 +102,7 @@ Json ConfigurationToJson(const JobRecord& job) {
   Json json;
   for (const JobField& field : JobFields()) {
     if (!IsStored(field.resume)) continue;
-    if (field.is_stored && !field.is_stored(job.config)) continue;
+    if (field.is_stored && !field.is_stored(job)) continue;
     json[field.stored_name()] = ToJson(field.read(job));
   }
   return json;
@@ -125,6 +127,17 @@ double BudgetFromConfiguration(const std::string& path, const std::string& held)
   const auto budget = json.find("epsilon_budget");
   if (budget == json.end()) RefuseDamaged(path);
   return budget->is_null() ? kInfinity : budget->get<double>();
+}
+
+std::optional<Key> WeightsKeyFromConfiguration(const std::string& path, const std::string& held) {
+  const Json json = Parse(path, held);
+  const auto text = json.find(kWeightsKeyField);
+  if (text == json.end()) return std::nullopt;
+  Key key;
+  if (!text->is_string() || !posix::ParseHex(text->get<std::string>(), key.bytes)) {
+    RefuseDamaged(path);
+  }
+  return key;
 }
 
 void KeepBegun(const std::string& path, const std::string& held, JobRequest* request) {

@@ -12,6 +12,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "round/job_log.h"
+#include "sotto/keys.h"
 #include "spec/job_request.h"
 
 namespace sotto::server {
@@ -35,6 +36,11 @@ double BudgetFromConfiguration(const std::string& path, const std::string& held)
 // The options that a job keeps (JobField::is_kept) and that the request does not name become those
 // of a stored configuration. Throws as PlanFromConfiguration().
 void KeepBegun(const std::string& path, const std::string& held, JobRequest* request);
+
+// The public key from which the job's first model derives (JobRecord::weights_key); absent: the job
+// began with other parameters, or before such keys were recorded. Throws as
+// PlanFromConfiguration().
+std::optional<Key> WeightsKeyFromConfiguration(const std::string& path, const std::string& held);
 
 // A field that differs, and both values as JSON; "absent" if a side lacks it.
 struct ChangedField {

@@ -106,7 +106,7 @@ struct JobField : posix::BasicField<JobRequest, JobField> {
 
   // The value with which the job runs. Empty if get() already gives it.
   std::function<Value(const JobRecord&)> read;
-  std::function<bool(const JobConfig&)> is_stored;  // empty: always, if resume is kStored
+  std::function<bool(const JobRecord&)> is_stored;  // empty: always, if resume is kStored
   // A resumed job that is not given the option goes on with what it began with, and does not take
   // the default.
   bool is_kept = false;
@@ -152,13 +152,17 @@ struct JobField : posix::BasicField<JobRequest, JobField> {
     return *this;
   }
   JobField& StoredIf(bool (*value)(const JobConfig&)) {
+    is_stored = [value](const JobRecord& job) { return value(job.config); };
+    return *this;
+  }
+  JobField& StoredIfRecorded(bool (*value)(const JobRecord&)) {
     is_stored = value;
     return *this;
   }
   // Stored only if the job runs with another value than a default job.
   JobField& StoredUnlessDefault() {
-    is_stored = [value = read](const JobConfig& job) {
-      return value({{}, {}, job}) != value({{}, {}, JobConfig()});
+    is_stored = [value = read](const JobRecord& job) {
+      return value({{}, {}, job.config}) != value({{}, {}, JobConfig()});
     };
     return *this;
   }

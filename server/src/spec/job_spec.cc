@@ -67,6 +67,10 @@ Fields ModelAndCode() {
           })
           .StoredIf(HasInitialModel)
           .Resumed(Resume::kKept),
+      Row("weights-key", Learns::kNothing)
+          .Reads([](const JobRecord& job) { return Value(posix::Hex(job.weights_key)); })
+          .StoredIfRecorded([](const JobRecord& job) { return !job.weights_key.empty(); })
+          .Resumed(Resume::kKept),
       Row("mechanism", Learns::kTask, &JobConfig::codec,
           "gau-lrq: private; none: exact updates, NO PRIVACY; float32, qg, bq: baselines to "
           "compare with, in simulations only")
@@ -236,7 +240,7 @@ Json SpecificationToJson(const JobRequest& request, const JobConfig& job) {
   for (const JobField& field : JobFields()) {
     if (!field.is_option()) continue;
     const bool is_resolved =
-        field.read && (field.is_shown || !field.is_stored || field.is_stored(job));
+        field.read && (field.is_shown || !field.is_stored || field.is_stored(record));
     json[field.json_name()] = ToJson(is_resolved ? field.read(record) : field.get(request));
   }
   return json;

@@ -11,12 +11,10 @@
 
 #include <cstdint>
 
+#include "downloads/model_codes.h"  // kDownloadPadding
 #include "round/job_config.h"
 
 namespace sotto::server {
-
-// The code of a difference has a multiple of so many bytes, so that its length tells less.
-constexpr uint32_t kDownloadPadding = 512;
 
 struct PlannedDownload {
   double mean = 0;     // bytes of a download, padding included

@@ -98,9 +98,10 @@ TEST(Attempt, OnceClosedItTellsDevicesToWaitAndTakesNothing) {
 TEST(Attempt, NeedsNoJob) {
   const JobConfig config = SmallConfig();
   const DeviceRegistry devices = SmallRegistry();
-  const std::vector<uint8_t> model(4 * config.model->parameters);
-  Attempt attempt(config, Unowned(devices), config.TaskFor(0, 0.4F), {2, 5},
-                  {model.data(), model.size()});
+  ModelCodes codes({std::shared_ptr<void>(), config.model}, std::nullopt);
+  codes.Prepare(std::make_shared<const std::vector<float>>(config.model->parameters));
+  codes.Publish();
+  Attempt attempt(config, Unowned(devices), config.TaskFor(0, 0.4F), {2, 5}, codes);
   Request hello;
   hello.kind = Request::Kind::kHello;
   EXPECT_EQ(attempt.Answer(1, hello).kind, Reply::Kind::kWait);

@@ -69,6 +69,13 @@ inline JobConfig SmallConfig() {
   return config;
 }
 
+// The same job, whose released models lie on a grid.
+inline JobConfig SmallGridConfig() {
+  JobConfig config = SmallConfig();
+  config.aggregation.grid = 0.25;
+  return config;
+}
+
 // The same job, whose rounds close as soon as all have reported.
 inline JobConfig ClosingEarly(JobConfig config) {
   config.plan.participants_known = true;
