@@ -231,6 +231,10 @@ void Server::Loop::AskJob(Client& client) {
   try {
     const Loop& loop = client.loop;
     const Request& request = session.connection.request();
+    if (request.kind == Request::Kind::kGetRelease) {
+      session.reply = loop.source_->AnswerRelease(request);
+      return;
+    }
     const auto poll_ms = static_cast<uint32_t>(loop.options_.poll_interval_ms);
     const bool is_done = !loop.source_->stays() || loop.source_->IsDone();
     if (loop.job_ == nullptr && request.kind == Request::Kind::kHello) {
@@ -240,6 +244,12 @@ void Server::Loop::AskJob(Client& client) {
                                          : AnswerWithoutJob(request, is_done, poll_ms);
     if (session.reply.kind == Reply::Kind::kDone && !is_done) {
       session.reply = AnswerWithoutJob(request, is_done, poll_ms);
+    }
+    const bool is_of_a_code = request.kind == Request::Kind::kGetModel && request.code != 0;
+    const bool is_unknown =
+        session.reply.kind == Reply::Kind::kError && session.reply.code != ErrorCode::kMalformed;
+    if (is_of_a_code && is_unknown) {
+      session.reply = loop.source_->AnswerCode(request);
     }
   } catch (...) {
     session.failure = std::current_exception();
@@ -257,9 +267,10 @@ void Server::Loop::Respond(Client& client) {
   SignAnswer(client);
   const bool stays = session.reply.kind == Reply::Kind::kWait &&
                      session.reply.state == WaitState::kNoJob;  // and is told so
+  const bool is_fetch = session.connection.request().kind == Request::Kind::kGetRelease;
   if (session.reply.kind == Reply::Kind::kDone || stays) {
     to_be_told_.erase(session.device);
-  } else {
+  } else if (!is_fetch) {
     to_be_told_.insert(session.device);
   }
   if (session.reply.kind == Reply::Kind::kError) LogRefusal(client);
@@ -267,7 +278,8 @@ void Server::Loop::Respond(Client& client) {
     if (IsNews(session)) session.reply.wait_ms = 0;  // the next Hello may be held
     session.told = session.reply.state;
   }
-  if (session.idle && session.reply.wait_ms == 0) session.ask_by_ms = now() + kAskAtOnceMs;
+  if (session.idle && session.reply.kind == Reply::Kind::kWait && session.reply.wait_ms == 0)
+    session.ask_by_ms = now() + kAskAtOnceMs;
   session.reply.wait_ms = Jittered(session.reply.wait_ms);
   pace_.OnReply(session.device, session.reply, now());
   session.connection.Respond(session.reply, now());

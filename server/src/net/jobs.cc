@@ -6,6 +6,19 @@
 
 namespace sotto::server {
 
+Reply JobSource::AnswerRelease(const Request& /*request*/) {
+  Reply reply;
+  reply.code = ErrorCode::kBusy;
+  return reply;
+}
+
+Reply JobSource::AnswerCode(const Request& /*request*/) {
+  Reply reply;
+  reply.code = ErrorCode::kWrongAttempt;
+  reply.final = true;
+  return reply;
+}
+
 // All devices that are connected can take part in its first round. Those whose answer is held since
 // an earlier job make themselves heard in this one before that round opens, and learn of it then.
 void Server::Loop::Serve(Job& job) {

@@ -398,6 +398,7 @@ void Server::Loop::OnRoundClosed() {
 // tells its operator only; a later start opens the next attempt.
 void Server::Loop::Publish() {
   awaits_publication_ = false;
+  if (outcome_.released) job_->ShowRelease();
   outcome_.opened_ms = phase_.opened_ms;
   outcome_.closed_ms = closed_ms_;
   outcome_.published_ms = WallClockMs();

@@ -17,6 +17,8 @@
 //     closed.
 //   - The next round opens with the publication, until the job is over. While too few devices are
 //     eligible or connected, or the job is paused, it opens none, and devices are told to wait.
+//   - Every device may fetch the newest release at any time, whatever the job does
+//     (JobSource::AnswerRelease). That is no request of the job.
 //   - When a job is over, a server that stays keeps its connections and serves the next job as soon
 //     as its source has one. A server of one job tells devices for `farewell_ms` that the job is
 //     done, and ends. If the job gave up, it does not tell them: they try again until a later
@@ -192,6 +194,13 @@ class JobSource {
   virtual void Leave() = 0;
   virtual void CheckReceipt(ByteSpan /*receipt*/, int64_t /*device*/) {}
   virtual bool IsDone() const = 0;
+
+  // On the thread of Run(), with or without a job. A reply's bytes live until the next event.
+  //   AnswerRelease  the answer to kGetRelease: the newest model that was shown to devices, of the
+  //                  net whose digest the request has. It is a fetch: no attempt hears the device.
+  //   AnswerCode     the answer to kGetModel with a code that is not the job's
+  virtual Reply AnswerRelease(const Request& request);
+  virtual Reply AnswerCode(const Request& request);
 };
 
 // Long work beside the job, for example an evaluation of a model.

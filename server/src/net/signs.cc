@@ -91,7 +91,10 @@ void Server::Loop::SignAnswer(Client& client) {
   const bool holds = request.kind == Request::Kind::kHello && request.hold_ms > 0;
   if (holds && !session.holds) posix::WatchPeer(SocketOf(client.handle));
   session.holds = session.holds || holds;
-  session.idle = holds && reply.kind == Reply::Kind::kWait;
+  // One that fetches a model meanwhile still waits for work.
+  if (request.kind == Request::Kind::kHello || IsUpdate(request)) {
+    session.idle = holds && reply.kind == Reply::Kind::kWait;
+  }
   if (request.kind == Request::Kind::kUpdateBegin) {
     session.round = request.round;
     session.attempt = request.attempt;
