@@ -30,7 +30,7 @@ set_tests_properties(e2e.independent_client PROPERTIES LABELS "e2e;live" SKIP_RE
 sotto_gtest(live_test
   LIBRARIES sotto::policy sotto::server
   SOURCES e2e/attack.cc e2e/live.cc e2e/live_attack_test.cc e2e/live_audit_test.cc
-          e2e/live_client_files_test.cc e2e/live_client_test.cc e2e/live_equality_test.cc
+          e2e/live_client_files_test.cc e2e/live_client_test.cc e2e/live_download_test.cc e2e/live_equality_test.cc
           e2e/live_fleet_test.cc e2e/live_hold_test.cc
           e2e/live_ledger_test.cc e2e/live_listening_peers_test.cc e2e/live_page_test.cc
           e2e/live_passes_test.cc e2e/live_peers_test.cc e2e/live_protocol_test.cc

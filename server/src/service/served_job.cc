@@ -17,6 +17,7 @@
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/service.h"
+#include "store/stored_codes.h"
 #include "views/before_start.h"
 #include "views/claims_output.h"
 #include "views/prices.h"
@@ -80,7 +81,10 @@ JobConfig ServedJob::MakeConfig() {
 // The job in the store.
 void ServedJob::Open() {
   std::optional<JobState> state;
-  parts_.log.With([&](Store& store) { state = ReadState(store, resumed_); });
+  parts_.log.With([&](Store& store) {
+    state = ReadState(store, resumed_);
+    if (state) state->codes = ReadCodes(store, *resumed_);
+  });
   parts_.log.OnRelease(nullptr);  // of a job that could not begin, which is gone
   if (parts_.page != nullptr || config_.plan.sampling == privacy::Sampling::kPasses) {
     parts_.log.OnRelease([this](LedgerEntry entry, JobTurns turns) {

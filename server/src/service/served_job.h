@@ -47,6 +47,7 @@ class ServedJob {
 
   Job& job() { return *job_; }
   const JobConfig& config() const { return config_; }
+  int64_t number() const { return number_; }  // in the store
 
   // Before its first round: tells the operator what the job is.
   void Begin();

@@ -47,6 +47,7 @@ ServeSession::ServeSession(const ServeRequest& request)
             log_.Write(event::kDeviceState, line, {{"device", id}, {"state", view.row->name}});
           }),
       monitor_(request.metrics, [this](const std::string& line) { Warn(line); }),
+      releases_(static_cast<uint32_t>(options_.poll_interval_ms)),
       server_(fleet_.devices(), options_, Events()),
       parts_{shared_, fleet_, monitor_, log_, device_states_, &server_} {
   server_.Remember(fleet_.former());
@@ -75,7 +76,10 @@ ServerEvents ServeSession::Events() {
   ServerEvents events;
   events.info = [this](const std::string& line) { log_.Write(line); };
   events.detail = [this](const std::string& line) { log_.Write(event::kDetail, line); };
-  events.on_outcome = [this](const RoundOutcome& outcome) { served_->OnOutcome(outcome); };
+  events.on_outcome = [this](const RoundOutcome& outcome) {
+    if (outcome.released) releases_.OnRelease(outcome.round + 1, outcome.spent.claims);
+    served_->OnOutcome(outcome);
+  };
   events.watch = [this] {
     monitor_.Write();
     live_.Write();
@@ -97,6 +101,7 @@ ServerEvents ServeSession::Events() {
   };
   events.on_phase = [this](const ServerPhase& phase) {
     LogPhase(phase);
+    if (phase.kind == ServerPhase::Kind::kFinished) releases_.OnEnd(!IsRetried(phase.end));
     live_.OnPhase(phase);
     if (page_) page_->OnPhase(phase, fleet_.is_paused());
     monitor_.OnEnd(phase.end);
@@ -168,9 +173,10 @@ struct ServeSession::PageBeginning {
 // The page's accounts of all jobs take time, too, for which no connection waits.
 Job* ServeSession::Make(JobChoice choice) {
   made_ = std::make_unique<ServedJob>(std::move(choice), parts_);
+  const History history = shared_.ReadHistory();
+  const JobEntry& job = *LastJob(history);
+  is_made_seeded_ = made_->config().seeded || RestsOnSeededNoise(history, job);
   if (page_) {
-    const History history = shared_.ReadHistory();
-    const JobEntry& job = *LastJob(history);
     page_begins_ = std::make_shared<PageBeginning>(
         PageBeginning{Overview(), RestsOnSeededNoise(history, job), TurnsOf(history, job)});
   }
@@ -279,6 +285,7 @@ nlohmann::ordered_json ServeSession::Overview() {
 void ServeSession::OnBegin() {
   SayDue();
   served_ = std::move(made_);
+  releases_.OnBegin(served_->job(), served_->job().Spent().claims, is_made_seeded_);
   served_->Begin();
   device_states_.OnJob();
   if (page_) {
@@ -364,6 +371,7 @@ void ServeSession::Run() {
   } else if (!request_.test.empty()) {
     OpenTest(request_.test, nullptr);  // of jobs to come: a name that is wrong is refused now
   }
+  shared_.With([&](Store& store) { releases_.Load(store, made_ ? made_->number() : 0); });
   LogStart();
   if (first == nullptr) {
     shared_.With([](Store& store) { store.LoadReceipts(); });

@@ -25,6 +25,7 @@
 #include "service/log.h"
 #include "service/monitor.h"
 #include "service/page.h"
+#include "service/releases.h"
 #include "service/served_devices.h"
 #include "service/served_job.h"
 #include "store/store.h"
@@ -58,6 +59,8 @@ class ServeSession : private JobSource {
     shared_.CheckReceipt(receipt, device);
   }
   bool IsDone() const override { return is_done_ && !has_next_; }
+  Reply AnswerRelease(const Request& request) override { return releases_.AnswerRelease(request); }
+  Reply AnswerCode(const Request& request) override { return releases_.AnswerCode(request); }
 
   ServerEvents Events();
   PageSources Sources();
@@ -89,10 +92,12 @@ class ServeSession : private JobSource {
   ServeLog log_;
   ServedDevices device_states_;
   ServeMonitor monitor_;
+  Releases releases_;
   std::optional<ServePage> page_;
   Server server_;
   ServeParts parts_;
   std::unique_ptr<ServedJob> made_;                   // in the pool, until OnBegin()
+  bool is_made_seeded_ = false;                       // its claims rest on seeded noise
   std::shared_ptr<const PageBeginning> page_begins_;  // of made_
   std::unique_ptr<ServedJob> served_;                 // null: no job runs
   // Of looks at the store, which come one after the other: its last record when MustEnd() and

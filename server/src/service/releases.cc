@@ -1,0 +1,150 @@
+#include "service/releases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <utility>
+
+#include "accounting/figures.h"
+#include "round/attempt.h"
+#include "sotto/model/model_bundle.h"
+#include "sotto/posix/check.h"
+#include "store/history.h"
+#include "store/stored_codes.h"
+#include "views/claims_output.h"
+
+namespace sotto::server {
+namespace {
+
+ByteSpan BytesOfText(const std::string& text, size_t most) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), std::min(text.size(), most)};
+}
+
+// Of each job the claims of its last release, and whether its noise is seeded.
+std::map<int64_t, LedgerEntry> LastEntries(Store& store) {
+  std::map<int64_t, LedgerEntry> last;
+  for (LedgerEntry& entry : store.Ledger()) last[entry.job] = std::move(entry);
+  return last;
+}
+
+}  // namespace
+
+std::string ClaimsInBrief(const std::vector<privacy::Claim>& claims, bool is_seeded) {
+  if (claims.empty() || !std::isfinite(claims.front().epsilon)) return "no privacy";
+  if (is_seeded) return "seeded noise: not private";
+  std::string brief = fmt::format("epsilon {} at delta {}",
+                                  privacy::EpsilonText(claims.front().epsilon, privacy::kDecimals),
+                                  privacy::DeltaText(claims.front().delta));
+  for (const std::string& other : DescribeOtherClaims(claims)) {
+    if (brief.size() + 2 + other.size() > kMaxClaimsSize) break;
+    brief += "; " + other;
+  }
+  return brief;
+}
+
+Releases::Digest Releases::DigestOf(const ModelInfo& model) {
+  uint8_t digest[kSha256Size];
+  posix::Check(ModelDigest(model, digest), "the model's digest");
+  Digest copy{};
+  std::copy_n(digest, kSha256Size, copy.begin());
+  return copy;
+}
+
+void Releases::Show(const Digest& digest, Entry entry) {
+  newest_model_ = entry.model;
+  newest_[digest] = std::move(entry);
+}
+
+void Releases::Load(Store& store, int64_t served) {
+  const History history = store.ReadHistory();
+  const std::map<int64_t, LedgerEntry> entries = LastEntries(store);
+  std::map<Digest, std::pair<const JobEntry*, posix::SharedModel>> last;
+  for (const JobEntry& job : history.jobs) {
+    if (job.released == 0) continue;
+    const std::vector<uint8_t> bundle = store.ReadDescription(job.number);
+    const posix::SharedModel model = posix::ParseBundle({bundle.data(), bundle.size()});
+    last[DigestOf(*model)] = {&job, model};
+    newest_model_ = model->name;
+  }
+  for (const auto& [digest, found] : last) {
+    const JobEntry& job = *found.first;
+    if (job.number == served) continue;
+    Entry entry;
+    std::copy_n(job.job_id, kJobIdSize, entry.job_id.begin());
+    entry.model = found.second->name;
+    entry.rounds = static_cast<uint32_t>(job.released);
+    const auto end = EndOf(history, job);
+    entry.is_final = end && !IsRetried(end->kind);
+    if (const auto claims = entries.find(job.number); claims != entries.end()) {
+      entry.claims = ClaimsInBrief(claims->second.claims, claims->second.seeded);
+    }
+    entry.codes = ReadCodes(store, job);
+    entry.codes->Prepare(std::make_shared<const std::vector<float>>(
+        store.ReadModel(job.number, job.released - 1).parameters));
+    entry.codes->Publish();
+    newest_[digest] = std::move(entry);
+  }
+}
+
+void Releases::OnBegin(const Job& job, const std::vector<privacy::Claim>& claims, bool is_seeded) {
+  served_ = {};
+  served_digest_ = DigestOf(*job.config().model);
+  std::copy_n(job.job_id(), kJobIdSize, served_.job_id.begin());
+  served_.model = job.config().model->name;
+  served_.is_seeded = is_seeded;
+  served_.codes = job.codes();
+  if (job.round() > 0) OnRelease(job.round(), claims);
+}
+
+void Releases::OnRelease(uint32_t rounds, const std::vector<privacy::Claim>& claims) {
+  served_.rounds = rounds;
+  served_.claims = ClaimsInBrief(claims, served_.is_seeded);
+  Show(served_digest_, served_);
+}
+
+void Releases::OnEnd(bool is_final) {
+  if (served_.rounds == 0) return;
+  served_.is_final = is_final;
+  Show(served_digest_, served_);
+}
+
+Reply Releases::AnswerRelease(const Request& request) {
+  Reply reply;
+  if (request.model_digest.empty()) {  // no Hello came
+    reply.code = ErrorCode::kVersion;
+    reply.final = true;
+    return reply;
+  }
+  Digest digest{};
+  std::copy_n(request.model_digest.data(), kSha256Size, digest.begin());
+  const auto found = newest_.find(digest);
+  if (found == newest_.end()) {
+    const bool waits = newest_.empty() || digest == served_digest_;
+    reply.code = waits ? ErrorCode::kBusy : ErrorCode::kModelMismatch;
+    reply.final = !waits;
+    if (waits) reply.wait_ms = poll_interval_ms_;
+    if (!waits) reply.bytes = BytesOfText(newest_model_, kMaxModelNameSize);
+    return reply;
+  }
+  const Entry& entry = found->second;
+  reply.kind = Reply::Kind::kRelease;
+  reply.model = entry.codes->Offer(request.held);
+  reply.job_id = {entry.job_id.data(), entry.job_id.size()};
+  reply.rounds = entry.rounds;
+  reply.final = entry.is_final;
+  reply.claims = BytesOfText(entry.claims, kMaxClaimsSize);
+  return reply;
+}
+
+Reply Releases::AnswerCode(const Request& request) {
+  for (const auto& [digest, entry] : newest_) {
+    const Reply reply = sotto::server::AnswerCode(request, *entry.codes);
+    if (reply.kind == Reply::Kind::kModelChunk) return reply;
+  }
+  Reply unknown;
+  unknown.code = ErrorCode::kWrongAttempt;
+  unknown.final = true;
+  return unknown;
+}
+
+}  // namespace sotto::server

@@ -1,0 +1,75 @@
+// The newest release of each net, for the devices that fetch it: of the job that runs, else of the
+// store's newest job that has released a model of this net. Part of sotto::server/service.
+//
+// What a device gets is public: the epsilon against the public covers a release, and its claims are
+// the ledger's (PRIVACY.md, section 1).
+//
+// One thread at a time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "downloads/model_codes.h"
+#include "plans/claim.h"
+#include "round/job.h"
+#include "sotto/messages.h"
+#include "store/store.h"
+
+namespace sotto::server {
+
+// What is claimed for a release, in one line of at most kMaxClaimsSize bytes: the first claim, and
+// the others as far as there is room.
+//   is_seeded  its noise derives from a seed
+std::string ClaimsInBrief(const std::vector<privacy::Claim>& claims, bool is_seeded);
+
+class Releases {
+ public:
+  //   poll_interval_ms  after which a device asks again while there is no release
+  explicit Releases(uint32_t poll_interval_ms) : poll_interval_ms_(poll_interval_ms) {}
+
+  // The jobs of the store.
+  //   served  number of one that OnBegin() will tell; 0: none
+  void Load(Store& store, int64_t served);
+
+  // The job that runs from now on; what it has released so far.
+  //   claims  after that; of no interest before its first release
+  void OnBegin(const Job& job, const std::vector<privacy::Claim>& claims, bool is_seeded);
+  // It has shown a release.
+  //   rounds  released so far
+  void OnRelease(uint32_t rounds, const std::vector<privacy::Claim>& claims);
+  // It is over.
+  //   is_final  no later start goes on with it
+  void OnEnd(bool is_final);
+
+  // See JobSource. A reply's bytes live until the next call of another method.
+  Reply AnswerRelease(const Request& request);
+  Reply AnswerCode(const Request& request);
+
+ private:
+  using Digest = std::array<uint8_t, kSha256Size>;
+  struct Entry {
+    std::array<uint8_t, kJobIdSize> job_id{};
+    std::string model;
+    uint32_t rounds = 0;  // released
+    bool is_final = false;
+    bool is_seeded = false;
+    std::string claims;
+    std::shared_ptr<ModelCodes> codes;
+  };
+
+  static Digest DigestOf(const ModelInfo& model);
+  void Show(const Digest& digest, Entry entry);
+
+  const uint32_t poll_interval_ms_;
+  std::map<Digest, Entry> newest_;  // of each net that has a release
+  std::string newest_model_;        // the name of the one that was released last
+  Digest served_digest_{};
+  Entry served_;  // of the job that runs, or ran last
+};
+
+}  // namespace sotto::server
