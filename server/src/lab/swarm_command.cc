@@ -144,12 +144,15 @@ std::string Describe(const SwarmSummary& s, size_t devices) {
       "  latency     {:.1f} ms median, {:.1f} ms of 95 %, {:.1f} ms of 99 %, from task to "
       "acknowledgement\n"
       "  traffic     {:.1f} MB in, {:.1f} MB out\n"
+      "  an update   {:.0f} bytes up, {:.0f} bytes down, {:.1f} turnarounds\n"
       "  this load   {:.1f} s of CPU in {:.1f} s\n",
       devices, c.connected_max, c.told_done, c.handshakes, c.failed_handshakes, c.failed_connects,
       c.lost_links, c.accepted, Counted(s.rounds, "round"), c.rejected, c.late, c.corrupted,
       c.dropped, s.updates_s, s.busy_seconds, s.best_round_updates_s, s.median_round_updates_s,
       s.latency_ms_p50, s.latency_ms_p95, s.latency_ms_p99, 1e-6 * static_cast<double>(c.bytes_in),
-      1e-6 * static_cast<double>(c.bytes_out), s.cpu_seconds, s.wall_seconds);
+      1e-6 * static_cast<double>(c.bytes_out), c.OfAnUpdate(&SwarmCounts::bytes_up),
+      c.OfAnUpdate(&SwarmCounts::bytes_down), c.OfAnUpdate(&SwarmCounts::turns), s.cpu_seconds,
+      s.wall_seconds);
 }
 
 Json ToJson(const SwarmSummary& s, size_t devices) {
@@ -171,6 +174,9 @@ Json ToJson(const SwarmSummary& s, size_t devices) {
           {"corrupted", c.corrupted},
           {"bytes_in", c.bytes_in},
           {"bytes_out", c.bytes_out},
+          {"update_bytes_up", c.OfAnUpdate(&SwarmCounts::bytes_up)},
+          {"update_bytes_down", c.OfAnUpdate(&SwarmCounts::bytes_down)},
+          {"update_turns", c.OfAnUpdate(&SwarmCounts::turns)},
           {"busy_seconds", s.busy_seconds},
           {"updates_per_second", s.updates_s},
           {"best_round_updates_per_second", s.best_round_updates_s},
@@ -244,6 +250,8 @@ std::vector<Row> Network() {
       Row("max-frame", posix::At(&SwarmRequest::swarm, &SwarmOptions::max_frame),
           "the most bytes of a message to a device")
           .Within({kMinMaxFrame, kMaxMaxFrame}),
+      Row("float32", posix::At(&SwarmRequest::swarm, &SwarmOptions::float32),
+          "take models as float32, as older devices do, and not as differences"),
       Row("hold", &SwarmRequest::hold_s, "seconds for which the server may hold its answer")
           .Within({0, 50}),
   };

@@ -41,8 +41,9 @@ SharedMemory::SharedMemory(const ModelInfo& model)
       velocity_(model.has_momentum ? model.parameters : 0),
       gradient_(model.has_gradient_options ? model.parameters : 0) {}
 
-ClientBuffers SharedMemory::With(Span<float> update, MutableByteSpan chunk, Span<uint64_t> words) {
-  const Span<float> base = {base_.data(), base_.size()};
+ClientBuffers SharedMemory::With(Span<float> own, Span<float> update, MutableByteSpan chunk,
+                                 Span<uint64_t> words) {
+  const Span<float> base = own.empty() ? Span<float>(base_.data(), base_.size()) : own;
   return {{base,
            update,
            {scratch_.data(), scratch_.size()},
@@ -60,14 +61,15 @@ SwarmDevice::SwarmDevice(Surroundings& around, const Device& identity, uint32_t 
       identity_(identity),
       index_(index),
       jitter_(posix::DeriveKey(around.options.seed, key_label::kDropout, index), 1),
+      base_(around.options.float32 ? 0 : around.model.parameters),
       update_(around.model.parameters),
       chunk_(MaxChunkBytes(around.options.max_frame)),
       words_(kMaxDitherBatch),
       send_(kFrameHeaderSize + around.options.max_frame),
       receive_(around.options.max_frame),
       client_(MakeConfig(),
-              around.memory.With({update_.data(), update_.size()}, {chunk_.data(), chunk_.size()},
-                                 {words_.data(), words_.size()})),
+              around.memory.With({base_.data(), base_.size()}, {update_.data(), update_.size()},
+                                 {chunk_.data(), chunk_.size()}, {words_.data(), words_.size()})),
       link_({send_.data(), send_.size()}, {receive_.data(), receive_.size()}),
       back_off_ms_(kFirstBackOffMs),
       in_rate_(around.options.faults.slow_bytes_s),
@@ -186,11 +188,20 @@ bool SwarmDevice::FinishConnect() {
   return true;
 }
 
+// Without what older devices do not say.
+Request SwarmDevice::NextRequest() const {
+  Request request = client_.request();
+  if (!around_.options.float32) return request;
+  request.abilities.features &= ~kFeatureDifferences;
+  request.held = {};
+  return request;
+}
+
 bool SwarmDevice::Talk() {
   is_throttled_ = false;
   Reply reply;
   const bool was_authenticated = link_.is_authenticated();
-  const Status status = link_.Exchange(client_.request(), &reply);
+  const Status status = link_.Exchange(NextRequest(), &reply);
   if (!was_authenticated && link_.is_authenticated()) {
     around_.figures.Count(&SwarmCounts::handshakes);
     deadline_ms_ = now_ms() + kReplyTimeoutMs;
@@ -199,6 +210,10 @@ bool SwarmDevice::Talk() {
     WaitForLink();
     return false;
   }
+  if (reply.kind == Reply::Kind::kTrain) cost_ = {};
+  cost_.bytes_up += bytes_out_;
+  cost_.bytes_down += bytes_in_;
+  ++cost_.turns;
   around_.figures.OnTraffic(std::exchange(bytes_in_, 0), std::exchange(bytes_out_, 0));
   if (status != Status::kOk) {
     LoseLink();
@@ -218,7 +233,7 @@ bool SwarmDevice::TakeReply(const Reply& reply) {
   posix::Check(status, "the server's reply");
   if (reply.kind == Reply::Kind::kTrain) OnTask();
   if (reply.kind == Reply::Kind::kAck && reply.complete) {
-    around_.figures.OnAccepted(CurrentTask(), task_began_ns_, uv_hrtime());
+    around_.figures.OnAccepted(CurrentTask(), cost_, task_began_ns_, uv_hrtime());
   }
   Train();
   state_ = State::kThinking;

@@ -32,7 +32,9 @@ class SharedMemory {
   explicit SharedMemory(const ModelInfo& model);
 
   // The buffers of a device with its own memory.
-  ClientBuffers With(Span<float> update, MutableByteSpan chunk, Span<uint64_t> words);
+  //   base  that of the device; empty: a shared one, which keeps no model from round to round
+  ClientBuffers With(Span<float> base, Span<float> update, MutableByteSpan chunk,
+                     Span<uint64_t> words);
 
  private:
   std::vector<float> base_;
@@ -82,6 +84,7 @@ class SwarmDevice {
   bool Think();
   bool Connect();
   bool FinishConnect();
+  Request NextRequest() const;
   bool Talk();
   bool TakeReply(const Reply& reply);
   void OnTask();
@@ -109,6 +112,7 @@ class SwarmDevice {
   std::optional<DeviceShare> share_;
   RandomStream jitter_;
 
+  std::vector<float> base_;  // the model that the device holds; empty: it holds none
   std::vector<float> update_;
   std::vector<uint8_t> chunk_;
   std::vector<uint64_t> words_;
@@ -128,6 +132,7 @@ class SwarmDevice {
   // The attempt that the device was last told of.
   std::optional<Figures::Task> task_;
   uint64_t task_began_ns_ = 0;
+  Participation cost_;
   Fate fate_;
 
   ByteRate in_rate_;

@@ -61,9 +61,13 @@ void Figures::OnTask(const Task& task, uint64_t now_ns) {
   attempts_.try_emplace(task, Attempt{now_ns, now_ns, 0});
 }
 
-void Figures::OnAccepted(const Task& task, uint64_t began_ns, uint64_t now_ns) {
+void Figures::OnAccepted(const Task& task, const Participation& cost, uint64_t began_ns,
+                         uint64_t now_ns) {
   const std::lock_guard<std::mutex> lock(mutex_);
   ++counts_.accepted;
+  counts_.bytes_up += cost.bytes_up;
+  counts_.bytes_down += cost.bytes_down;
+  counts_.turns += cost.turns;
   Attempt& attempt = attempts_.try_emplace(task, Attempt{began_ns, now_ns, 0}).first->second;
   ++attempt.accepted;
   attempt.last_ns = now_ns;

@@ -46,6 +46,22 @@ struct SwarmCounts {
   uint64_t told_done = 0;   // devices
   uint64_t bytes_in = 0;    // of TLS
   uint64_t bytes_out = 0;
+  // Of participations whose update was accepted, from the Hello that got the task on: bytes of TLS,
+  // and requests. Where a device connects for it, with its handshake.
+  uint64_t bytes_up = 0;
+  uint64_t bytes_down = 0;
+  uint64_t turns = 0;
+
+  double OfAnUpdate(uint64_t SwarmCounts::*sum) const {
+    return accepted == 0 ? 0 : static_cast<double>(this->*sum) / static_cast<double>(accepted);
+  }
+};
+
+// What one participation has cost so far.
+struct Participation {
+  uint64_t bytes_up = 0;
+  uint64_t bytes_down = 0;
+  uint64_t turns = 0;
 };
 
 struct SwarmSummary {
@@ -74,7 +90,7 @@ class Figures {
   void OnDisconnected();
   void OnTraffic(uint64_t in, uint64_t out);
   void OnTask(const Task& task, uint64_t now_ns);
-  void OnAccepted(const Task& task, uint64_t began_ns, uint64_t now_ns);
+  void OnAccepted(const Task& task, const Participation& cost, uint64_t began_ns, uint64_t now_ns);
 
   SwarmCounts Counts() const;
   uint64_t rounds() const;

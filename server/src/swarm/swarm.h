@@ -4,8 +4,8 @@
 // devices of one event loop (libuv), so thousands fit in a process. swarm.cc has the loop,
 // device.cc a device, faults.h what goes wrong on purpose, figures.h what is measured.
 //
-// The devices of a loop share the memory that training takes, and the model that it starts from:
-// see SharedMemory in device.h.
+// The devices of a loop share the memory that training takes: see SharedMemory in device.h. Each
+// has a model of its own, from which it takes the next one as a difference.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,7 @@ struct SwarmOptions {
   uint32_t addresses = 0;  // of the devices, LocalAddress(0) and on; 0: the system's choice
   uint32_t max_frame = 16384;
   uint32_t hold_ms = 25000;
+  bool float32 = false;       // take models as float32, and say whole Hellos, as older devices do
   double connect_rate = 500;  // devices a second that begin to connect
   double duration_s = 0;      // 0: until the job is done
   FaultOptions faults;

@@ -90,10 +90,10 @@ TEST(SwarmFigures, ARateIsOverTheTimeInWhichThereWasWork) {
   const Figures::Task second = {1, 0};
   figures.OnTask(first, 100 * kSecond);
   figures.OnTask(first, 101 * kSecond);
-  figures.OnAccepted(first, 100 * kSecond, 102 * kSecond);
-  figures.OnAccepted(first, 101 * kSecond, 104 * kSecond);
+  figures.OnAccepted(first, {400, 4000, 8}, 100 * kSecond, 102 * kSecond);
+  figures.OnAccepted(first, {500, 5000, 10}, 101 * kSecond, 104 * kSecond);
   figures.OnTask(second, 109 * kSecond);
-  figures.OnAccepted(second, 109 * kSecond, 110 * kSecond);
+  figures.OnAccepted(second, {600, 3000, 6}, 109 * kSecond, 110 * kSecond);
   figures.OnTask({2, 0}, 500 * kSecond);  // nobody answers it
   const SwarmSummary summary = figures.Summarise();
   EXPECT_EQ(summary.rounds, 2u);
@@ -104,6 +104,9 @@ TEST(SwarmFigures, ARateIsOverTheTimeInWhichThereWasWork) {
   EXPECT_DOUBLE_EQ(summary.best_round_updates_s, 1);
   EXPECT_DOUBLE_EQ(summary.median_round_updates_s, 1);
   EXPECT_NEAR(summary.latency_ms_p50, 2000, 40);
+  EXPECT_DOUBLE_EQ(summary.counts.OfAnUpdate(&SwarmCounts::bytes_up), 500);
+  EXPECT_DOUBLE_EQ(summary.counts.OfAnUpdate(&SwarmCounts::bytes_down), 4000);
+  EXPECT_DOUBLE_EQ(summary.counts.OfAnUpdate(&SwarmCounts::turns), 8);
 }
 
 TEST(SwarmFigures, TheMostThatAreConnectedAtATimeIsKept) {
