@@ -26,11 +26,15 @@ add_executable(tls_test_mbedtls3
   ${sotto_sdk_source}/crypto/random.cc
   ${sotto_sdk_source}/crypto/sha256.cc
   ${sotto_sdk_source}/tls/context.cc
+  ${sotto_sdk_source}/tls/resumption.cc
   ${sotto_sdk_source}/tls/server.cc
   ${sotto_sdk_source}/tls/session.cc
+  ${sotto_sdk_source}/tls/ticket_keys.cc
+  ${sotto_sdk_source}/tls/tickets.cc
   unit/sdk/crypto_test.cc
   unit/sdk/tls_peer_test.cc
-  unit/sdk/tls_test.cc)
+  unit/sdk/tls_test.cc
+  unit/sdk/tls_tickets_test.cc)
 target_compile_definitions(tls_test_mbedtls3 PRIVATE SOTTO_EXPECT_MBEDTLS_3)
 target_include_directories(tls_test_mbedtls3 PRIVATE
   ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/sdk/include ${sotto_sdk_source})

@@ -12,6 +12,7 @@ namespace sotto::key_label {
 constexpr char kTls[] = "sotto psk";             // pre-shared key of TLS
 constexpr char kHello[] = "sotto hello 1";       // from that key: handle in a ClientHello's token
 constexpr char kHelloProof[] = "sotto hello 2";  // and the token's proof
+constexpr char kTicket[] = "sotto ticket 1";     // from that key: whose session a ticket opens
 constexpr char kRound[] = "sotto lrq 1";         // dither of one update
 constexpr char kRoundSalted[] = "sotto lrq 2";   // the same with the server's salt
 constexpr char kOrder[] = "sotto order 1";       // order of a training's samples; random steps
@@ -54,6 +55,6 @@ constexpr const char* kAll[] = {
     kJob,         kWeights,     kCohort,    kZero,        kZeroPrivate, kDevice,     kPartition,
     kDropout,     kUpdate,      kDither,    kAudit,       kReceipt,     kInsecure,   kPeerOrder,
     kPeerSamples, kPeerCoin,    kPeerNoise, kPeerWeights, kPeerTurns,   kPeerPolicy, kPair,
-    kHelloProof,  kRoundSalted, kSalt};
+    kHelloProof,  kRoundSalted, kSalt,     kTicket};
 
 }  // namespace sotto::key_label

@@ -16,8 +16,9 @@
 //   ECDHE-PSK-CHACHA20-POLY1305, PSK-CHACHA20-POLY1305, PSK-AES128-GCM-SHA256, PSK-AES128-CCM
 // The first one gives forward secrecy and costs a device some 30 million instructions (Cortex-M4).
 // With the others the traffic stays secret only as long as the key does. ECDHE is on the curve
-// P-256. There is no renegotiation, resumption or 0-RTT. A client's ClientHello carries a token
-// of hello_token.h, if Mbed TLS has MBEDTLS_SSL_ALPN.
+// P-256. There is no renegotiation or 0-RTT. A session resumes where both sides say so
+// (tls_tickets.h). A client's ClientHello carries a token of hello_token.h, if Mbed TLS has
+// MBEDTLS_SSL_ALPN.
 //
 // Mbed TLS 2.28 or 3.6 implements the protocol, without MBEDTLS_USE_PSA_CRYPTO. Its random bits
 // come from Port::entropy.
@@ -40,11 +41,13 @@
 
 namespace sotto {
 
+class TlsTicket;      // tls_tickets.h
+class TlsTicketKeys;  // the same
 struct TlsContextState;
 struct TlsSessionState;
 
 // Bytes of a TlsContext and of a TlsSession: enough for Mbed TLS with all of its options.
-constexpr size_t kTlsStorageSize = sizeof(void*) == 4 ? 720 : 1024;
+constexpr size_t kTlsStorageSize = sizeof(void*) == 4 ? 720 : 1088;
 
 // A handshake in which a session has received more bytes than these fails; Sotto's own have some
 // 400. Without a limit, a stranger who reaches the link could keep a session busy for ever with
@@ -67,6 +70,11 @@ struct TlsIo {
 struct PskLookup {
   Status (*find)(void* context, ByteSpan identity, Key* psk) = nullptr;
   void* context = nullptr;
+
+  // Of a server with tickets: the same for keys that open a session now. A ticket whose device has
+  // another key, or none, is refused. For a `find` that also knows keys under which a device is only
+  // told something. Null: `find`.
+  Status (*find_current)(void* context, ByteSpan identity, Key* psk) = nullptr;
 };
 
 struct TlsConfig {
@@ -75,6 +83,16 @@ struct TlsConfig {
   // client's buffers. A server keeps to the limit that its client asks for. Each record adds 21 or
   // 29 bytes to its plaintext.
   uint16_t max_fragment = 0;
+
+  // Of a client: it asks for a ticket, keeps it here, and resumes its session next time. A server
+  // that does not know the ticket, or not any more, does a full handshake instead. Costs forward
+  // secrecy during the ticket's life, and up to 170 bytes of the client's hello. It outlives the
+  // context. Null: the client neither asks nor resumes.
+  TlsTicket* ticket = nullptr;
+
+  // Of a server: it gives tickets to clients that ask. They outlive the context. Null: none. The
+  // server's port needs a clock.
+  TlsTicketKeys* ticket_keys = nullptr;
 
   // kOk or kInvalidArgument.
   Status Validate() const;
@@ -91,8 +109,8 @@ class TlsContext {
 
   // A client that authenticates by `identity` (see IsValidDeviceId()) and `psk`; both are copied.
   // Returns kOk; kInvalidArgument for an identity, port or configuration outside its range (also
-  // max_fragment with a Mbed TLS that lacks the extension), kEntropyFailed, or kCryptoFailed. After
-  // a failure the context is not usable. No session may be using the context during the call. All
+  // max_fragment or tickets with a Mbed TLS that lacks the extension), kEntropyFailed, or
+  // kCryptoFailed. After a failure the context is not usable. No session may be using the context during the call. All
   // of this holds for InitServer(), too.
   Status InitClient(const Port& port, ByteSpan identity, const Key& psk,
                     const TlsConfig& config = {});
@@ -133,6 +151,10 @@ class TlsSession {
   // kCryptoFailed (no memory).
   Status Start(TlsContext* context, const TlsIo& io);
 
+  // On a server, before the handshake: this client's session gets no ticket and opens none. For a
+  // ClientHello without the extended master secret (RFC 7627, section 5.3).
+  void RefuseTickets();
+
   // Continues the handshake. Returns kOk when it is complete, kWouldBlock until then. The number of
   // bytes is limited, the time is not: the caller ends a handshake that takes too long.
   Status Handshake();
@@ -160,6 +182,9 @@ class TlsSession {
   // On a server, after the handshake: the authenticated identity of the client. Before that, and on
   // a client, empty. Valid until Start() or the destructor.
   ByteSpan peer_identity() const;
+
+  // After the handshake: whether it resumed a session by a ticket.
+  bool is_resumed() const;
 
   // After the handshake: Mbed TLS' name of the cipher suite, for logs. Before: nullptr.
   const char* cipher_suite() const;

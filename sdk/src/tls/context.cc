@@ -177,6 +177,7 @@ Status TlsContext::InitClient(const Port& port, ByteSpan identity, const Key& ps
     return Status::kCryptoFailed;
   }
   if (Status s = state_->OfferTokens(psk); s != Status::kOk) return s;
+  if (Status s = state_->KeepSessions(config.ticket, identity, psk); s != Status::kOk) return s;
   state_->ready = true;
   return Status::kOk;
 }

@@ -9,12 +9,18 @@ namespace {
 // Copies the key of `identity` to *psk and its name to the session, if such a device is known.
 void FindKey(const PskLookup& keys, ByteSpan identity, TlsSessionState* session, Key* psk) {
   session->identity_size = 0;
+  session->resumed = false;
   Key found;
   if (!IsValidDeviceId(identity)) return;
   if (keys.find(keys.context, identity, &found) != Status::kOk) return;
   *psk = found;
   __builtin_memcpy(session->identity, identity.data(), identity.size());
   session->identity_size = identity.size();
+#if defined(SOTTO_TLS_GIVES_TICKETS)
+  const bool tickets = session->context->ticket_keys != nullptr;
+  // Without an owner the session gets no ticket.
+  session->has_owner = tickets && TicketOwner(found, identity, session->owner) == Status::kOk;
+#endif
 }
 
 // Refusing an unknown identity here would tell the peer that it is unknown. Under a random key the
@@ -38,6 +44,7 @@ Status TlsContext::InitServer(const Port& port, const PskLookup& keys, const Tls
   if (Status s = state_->Configure(MBEDTLS_SSL_IS_SERVER, port, config); s != Status::kOk) return s;
   state_->keys = keys;
   mbedtls_ssl_conf_psk_cb(&state_->config, OnIdentity, state_);
+  if (Status s = state_->GiveTickets(config.ticket_keys); s != Status::kOk) return s;
   state_->ready = true;
   return Status::kOk;
 }

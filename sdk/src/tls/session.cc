@@ -67,6 +67,19 @@ Status Conclude(TlsSessionState* state, int result) {
   return state->failure;
 }
 
+// Continues the handshake. Returns 0 or an error of Mbed TLS.
+int Compute(TlsSessionState* state) {
+#if defined(SOTTO_TLS_GIVES_TICKETS)
+  state->context->handshaking = state;
+  const int result = mbedtls_ssl_handshake(&state->ssl);
+  state->context->handshaking = nullptr;
+  const bool has_other_suite = result == 0 && !state->HasSuiteOfTicket();
+  return has_other_suite ? MBEDTLS_ERR_SSL_INVALID_RECORD : result;
+#else
+  return mbedtls_ssl_handshake(&state->ssl);
+#endif
+}
+
 // kOk if the session is in `phase`; the failure that ended the session, if one did; or kWrongState.
 Status Expect(const TlsSessionState& state, Phase phase) {
   if (state.phase == Phase::kFailed) return state.failure;
@@ -122,7 +135,11 @@ Status TlsSession::Start(TlsContext* context, const TlsIo& io) {
   if (mbedtls_ssl_setup(&state_->ssl, &context->state_->config) != 0) return Status::kCryptoFailed;
   mbedtls_ssl_set_bio(&state_->ssl, state_, Send, Receive, nullptr);
   state_->phase = Phase::kHandshake;
+#if defined(SOTTO_TLS_RESUMES)
+  return state_->OfferTicket();
+#else
   return Status::kOk;
+#endif
 }
 
 Status TlsSession::Handshake() {
@@ -130,12 +147,22 @@ Status TlsSession::Handshake() {
   if (Status s = Expect(*state_, Phase::kHandshake); s != Status::kOk) return s;
   const int drawn = state_->began ? 0 : state_->context->DrawHello();
   state_->began = true;
-  const Status s = Conclude(state_, drawn != 0 ? drawn : mbedtls_ssl_handshake(&state_->ssl));
+  const Status s = Conclude(state_, drawn != 0 ? drawn : Compute(state_));
+#if defined(SOTTO_TLS_RESUMES)
+  if (state_->phase == Phase::kFailed) state_->DropTicket();
+#endif
   if (s != Status::kOk) return s;
   state_->phase = Phase::kOpen;
   state_->authenticated = true;
+#if defined(SOTTO_TLS_RESUMES)
+  state_->KeepTicket();
+#endif
   return Status::kOk;
 }
+
+void TlsSession::RefuseTickets() { state_->refuses_tickets = true; }
+
+bool TlsSession::is_resumed() const { return state_->authenticated && state_->resumed; }
 
 Status TlsSession::Read(MutableByteSpan out, size_t* read) {
   if (Status s = Expect(*state_, Phase::kOpen); s != Status::kOk) return s;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <gtest/gtest.h>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -102,14 +103,16 @@ struct Link {
   explicit Link(size_t capacity = 1000) { up.capacity = down.capacity = capacity; }
 };
 
-// Entropy with a fixed seed, which can fail.
+// Entropy with a fixed seed, which can fail, and a clock that stands.
 struct TestEntropy {
   std::mt19937 generator{20240607};
   bool fails = false;
+  uint64_t now_ms = 1'000'000;
 
   Port port() {
     Port port;
     port.context = this;
+    port.now_ms = [](void* self) { return static_cast<TestEntropy*>(self)->now_ms; };
     port.entropy = [](void* self, MutableByteSpan out) {
       auto* entropy = static_cast<TestEntropy*>(self);
       if (entropy->fails) return Status::kEntropyFailed;
@@ -126,9 +129,17 @@ inline Key TestKey(uint8_t fill) {
   return key;
 }
 
-// A server's key table with the one device "pump-7"; remembers what it was asked for.
+// A server's key table; remembers for what names handshakes have asked.
 struct TestKeys {
+  std::map<std::string, Key> devices{{"pump-7", TestKey(7)}};
   std::vector<std::string> asked;
+
+  Status Find(const std::string& name, Key* psk) const {
+    const auto found = devices.find(name);
+    if (found == devices.end()) return Status::kMismatch;
+    *psk = found->second;
+    return Status::kOk;
+  }
 
   PskLookup lookup() {
     PskLookup lookup;
@@ -136,9 +147,10 @@ struct TestKeys {
     lookup.find = [](void* self, ByteSpan identity, Key* psk) {
       const std::string name(identity.begin(), identity.end());
       static_cast<TestKeys*>(self)->asked.push_back(name);
-      if (name != "pump-7") return Status::kMismatch;
-      *psk = TestKey(7);
-      return Status::kOk;
+      return static_cast<TestKeys*>(self)->Find(name, psk);
+    };
+    lookup.find_current = [](void* self, ByteSpan identity, Key* psk) {
+      return static_cast<TestKeys*>(self)->Find({identity.begin(), identity.end()}, psk);
     };
     return lookup;
   }

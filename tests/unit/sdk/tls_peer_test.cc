@@ -7,7 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "sotto/tls_tickets.h"
 #include "unit/sdk/tls_link.h"
+
+#if !defined(MBEDTLS_PRIVATE)  // 2.28
+#define MBEDTLS_PRIVATE(member) member
+#endif
 
 namespace sotto {
 namespace {
@@ -43,6 +48,15 @@ class ForeignClient {
   // Mbed TLS' result.
   int Handshake() { return mbedtls_ssl_handshake(&ssl_); }
 
+  // The session of a completed handshake, which the caller frees; and what it resumes.
+  void GetSession(mbedtls_ssl_session* session) {
+    mbedtls_ssl_session_init(session);
+    EXPECT_EQ(mbedtls_ssl_get_session(&ssl_, session), 0);
+  }
+  void Resume(const mbedtls_ssl_session& session) {
+    EXPECT_EQ(mbedtls_ssl_set_session(&ssl_, &session), 0);
+  }
+
  private:
   static int Random(void* generator, unsigned char* out, size_t size) {
     for (size_t i = 0; i < size; ++i) {
@@ -76,8 +90,10 @@ struct LonelyServer {
   TlsContext context;
   TlsSession session;
 
-  LonelyServer() {
-    EXPECT_EQ(context.InitServer(entropy.port(), keys.lookup()), Status::kOk);
+  explicit LonelyServer(TlsTicketKeys* tickets = nullptr) {
+    TlsConfig config;
+    config.ticket_keys = tickets;
+    EXPECT_EQ(context.InitServer(entropy.port(), keys.lookup(), config), Status::kOk);
     EXPECT_EQ(session.Start(&context, link.server.io()), Status::kOk);
   }
 
@@ -137,6 +153,80 @@ TEST(TlsPeer, ServerRefusesEverySuiteWithoutAuthenticatedEncryption) {
   EXPECT_GE(refused, 2);
 }
 
+// A session of a client that may change it.
+struct ForeignSession {
+  TlsTicketKeys keys;
+  mbedtls_ssl_session session;
+  std::vector<uint8_t> ticket;
+
+  explicit ForeignSession(int suite) {
+    LonelyServer server(&keys);
+    ForeignClient client("pump-7", TestKey(7), suite, &server.link.client);
+    EXPECT_EQ(server.HandshakeWith(&client), Status::kOk);
+    EXPECT_EQ(client.Handshake(), 0);
+    client.GetSession(&session);
+    const unsigned char* const begin = session.MBEDTLS_PRIVATE(ticket);
+    ticket.assign(begin, begin + session.MBEDTLS_PRIVATE(ticket_len));
+  }
+  ~ForeignSession() { mbedtls_ssl_session_free(&session); }
+
+  // What the server says when the client resumes it and offers that suite.
+  Status Resume(int suite, bool* is_resumed) {
+    LonelyServer server(&keys);
+    ForeignClient client("pump-7", TestKey(7), suite, &server.link.client);
+    client.Resume(session);
+    const Status status = server.HandshakeWith(&client);
+    *is_resumed = server.session.is_resumed();
+    return status;
+  }
+};
+
+TEST(TlsPeer, AForeignClientResumes) {
+  ForeignSession kept(MBEDTLS_TLS_PSK_WITH_AES_128_GCM_SHA256);
+  bool is_resumed = false;
+  EXPECT_EQ(kept.Resume(MBEDTLS_TLS_PSK_WITH_AES_128_GCM_SHA256, &is_resumed), Status::kOk);
+  EXPECT_TRUE(is_resumed);
+}
+
+// SECURITY.md S32. Mbed TLS chooses the suite anew; this client would not mind.
+TEST(TlsPeer, ASessionWithoutForwardSecrecyDoesNotResumeUnderTheNameOfASuiteThatHasIt) {
+  const int weak = MBEDTLS_TLS_PSK_WITH_AES_128_GCM_SHA256;
+  const int strong = MBEDTLS_TLS_ECDHE_PSK_WITH_CHACHA20_POLY1305_SHA256;
+  for (const auto& [before, after] : {std::pair(weak, strong), std::pair(strong, weak)}) {
+    ForeignSession kept(before);
+    kept.session.MBEDTLS_PRIVATE(ciphersuite) = after;
+    bool is_resumed = false;
+    EXPECT_EQ(kept.Resume(after, &is_resumed), Status::kMalformed);
+    EXPECT_FALSE(is_resumed);
+  }
+}
+
+// SECURITY.md S32: anybody on the way can read a ticket and say it.
+TEST(TlsPeer, ATicketOpensNothingWithoutTheSessionsSecret) {
+  const int suite = MBEDTLS_TLS_PSK_WITH_CHACHA20_POLY1305_SHA256;
+  ForeignSession kept(suite);
+  kept.session.MBEDTLS_PRIVATE(master)[0] ^= 1;
+  bool is_resumed = false;
+  EXPECT_NE(kept.Resume(suite, &is_resumed), Status::kOk);
+  EXPECT_FALSE(is_resumed);
+}
+
+TEST(TlsPeer, AForgedTicketIsFollowedByAFullHandshake) {
+  const int suite = MBEDTLS_TLS_PSK_WITH_CHACHA20_POLY1305_SHA256;
+  ForeignSession kept(suite);
+  for (size_t at = 0; at < kept.ticket.size(); ++at) {
+    kept.session.MBEDTLS_PRIVATE(ticket)[at] ^= 1;
+    bool is_resumed = true;
+    EXPECT_EQ(kept.Resume(suite, &is_resumed), Status::kOk) << at;
+    EXPECT_FALSE(is_resumed) << at;
+    kept.session.MBEDTLS_PRIVATE(ticket)[at] ^= 1;
+  }
+  kept.session.MBEDTLS_PRIVATE(ticket_len) -= 1;
+  bool is_resumed = true;
+  EXPECT_EQ(kept.Resume(suite, &is_resumed), Status::kOk);
+  EXPECT_FALSE(is_resumed);
+}
+
 // What is no valid device id never reaches the key table, and is refused like a wrong key.
 TEST(TlsPeer, InvalidIdentitiesAreRefusedWithoutALookup) {
   for (const std::string& identity :
@@ -178,6 +268,36 @@ std::vector<uint8_t> ClientHello(uint8_t version, const std::string& extensions)
          "0100" +
              extensions);
   return HandshakeRecord(1, 1, body);
+}
+
+// Mbed TLS takes the extension of tickets twice. A new ticket for a resumed session would live for
+// another day.
+TEST(TlsPeer, ARepeatedExtensionBringsAResumedSessionNoNewTicket) {
+  ForeignSession kept(MBEDTLS_TLS_PSK_WITH_AES_128_GCM_SHA256);
+  const auto size = static_cast<uint8_t>(kept.ticket.size());
+  std::vector<uint8_t> body = {3, 3};
+  body.insert(body.end(), 32, 0x5a);
+  Append(&body,
+         "01ff"
+         "000200a8"
+         "0100");
+  for (const uint8_t byte : {uint8_t{0}, static_cast<uint8_t>(size + 8), uint8_t{0}, uint8_t{35},
+                             uint8_t{0}, size}) {
+    body.push_back(byte);
+  }
+  body.insert(body.end(), kept.ticket.begin(), kept.ticket.end());
+  Append(&body, "00230000");
+  const std::vector<uint8_t> hello = HandshakeRecord(1, 1, body);
+  LonelyServer server(&kept.keys);
+  server.link.up.Send(hello.data(), hello.size());
+  EXPECT_EQ(server.session.Handshake(), Status::kWouldBlock);
+  // The second message is the NewSessionTicket: its life and its size are zero.
+  const std::vector<uint8_t>& said = server.link.down.history;
+  const size_t at = server.link.down.RecordEnds().front();
+  ASSERT_GE(said.size(), at + 15);
+  EXPECT_EQ(std::vector<uint8_t>(said.begin() + static_cast<std::ptrdiff_t>(at),
+                                 said.begin() + static_cast<std::ptrdiff_t>(at + 15)),
+            FromHex("160303000a04000006000000000000"));
 }
 
 Status ServerStatusFor(const std::vector<uint8_t>& hello, int* alert) {
