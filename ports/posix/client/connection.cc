@@ -25,11 +25,12 @@ int TlsReceive(void* context, uint8_t* out, size_t size) {
 
 }  // namespace
 
-Connection::Connection(HostPort server, const DeviceKey& key, uint32_t max_frame)
+Connection::Connection(HostPort server, const DeviceKey& key, uint32_t max_frame, bool resumes)
     : server_(std::move(server)),
       key_(key),
       send_(kFrameHeaderSize + max_frame),
       receive_(max_frame),
+      resumes_(resumes),
       link_({send_.data(), send_.size()}, {receive_.data(), receive_.size()}),
       stream_(StopDescriptor()) {}
 
@@ -38,7 +39,10 @@ bool Connection::Open() {
     return false;
   }
   const ByteSpan id(reinterpret_cast<const uint8_t*>(key_.device_id.data()), key_.device_id.size());
-  const Status status = link_.Begin(SystemPort(), id, key_.secret, {TlsSend, TlsReceive, &stream_});
+  TlsConfig config;
+  if (resumes_) config.ticket = &ticket_;
+  const TlsIo io = {TlsSend, TlsReceive, &stream_};
+  const Status status = link_.Begin(SystemPort(), id, key_.secret, io, config);
   if (status != Status::kOk) {
     throw std::runtime_error(fmt::format("TLS cannot start: {}", StatusName(status)));
   }

@@ -15,6 +15,7 @@
 #include "sotto/posix/key_file.h"
 #include "sotto/posix/tcp.h"
 #include "sotto/secure_link.h"
+#include "sotto/tls_tickets.h"
 
 namespace sotto::posix {
 
@@ -26,7 +27,8 @@ class Connection {
   // Connects to nothing yet.
   //   key        outlives the connection
   //   max_frame  the most bytes of a message
-  Connection(HostPort server, const DeviceKey& key, uint32_t max_frame);
+  //   resumes    it keeps its TLS session in memory, and resumes it when it opens again
+  Connection(HostPort server, const DeviceKey& key, uint32_t max_frame, bool resumes = false);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
@@ -65,6 +67,8 @@ class Connection {
   const DeviceKey& key_;
   std::vector<uint8_t> send_;
   std::vector<uint8_t> receive_;
+  bool resumes_;
+  TlsTicket ticket_;
   SecureLink link_;
   TcpStream stream_;
   std::optional<uint64_t> asked_ms_;  // when the request was first given to Exchange()

@@ -64,7 +64,7 @@ Device::Device(const ClientOptions& options, const SharedModel& model, const Dev
       records_(StatePath(options)),
       trainee_(std::make_unique<Trainee>(options, model, FirstShare(options, model.get()), key_,
                                          Ledger())),
-      connection_(ParseServerAddress(options.server), key_, kMaxFrame),
+      connection_(ParseServerAddress(options.server), key_, kMaxFrame, options.resume_tls),
       reporter_(reporter),
       tries_(options, reporter) {
   reporter_.Data(DescribeData(trainee_->share()));

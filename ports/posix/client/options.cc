@@ -75,6 +75,12 @@ std::vector<Row> DeviceRows() {
           "seconds for which the server may hold its answer until there is work; 0: poll as often "
           "as the server says")
           .Within({0, 50}),
+      Row("resume-tls", &ClientOptions::resume_tls,
+          "keep the TLS session in memory and resume it after a reconnection, which saves the key "
+          "exchange. It costs forward secrecy for up to two days: whoever reads the memory of this "
+          "program or of the server then can decrypt what was recorded of such sessions. Without "
+          "it each connection does a full handshake")
+          .Excludes("peer"),
       Row("give-up", &ClientOptions::give_up_s,
           "seconds without a server before giving up; 0: never")
           .Within({0, kMostSeconds}),

@@ -13,6 +13,16 @@ uint64_t NowMs() {
   return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
 }
 
+uint64_t SinceBootMs() {
+#if defined(CLOCK_BOOTTIME)
+  timespec now{};
+  if (clock_gettime(CLOCK_BOOTTIME, &now) == 0) {
+    return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
+  }
+#endif
+  return NowMs();
+}
+
 void SleepMs(uint32_t ms) {
   const timespec duration{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1000000};
   (void)nanosleep(&duration, nullptr);

@@ -23,6 +23,7 @@ class Fields {
   explicit Fields(ByteSpan bytes) : rest_(bytes) {}
 
   bool empty() const { return rest_.empty(); }
+  bool has(size_t size) const { return rest_.size() >= size; }
 
   ByteSpan Take(size_t size) {
     if (size > rest_.size()) {
@@ -47,8 +48,8 @@ class Fields {
   ByteSpan rest_;
 };
 
-// The names of the ALPN extension, one after the other with their lengths.
-ByteSpan ProtocolNames(ByteSpan client_hello) {
+// Sets *content to the first extension of that type. False if there is none.
+bool FindExtension(ByteSpan client_hello, size_t wanted, ByteSpan* content) {
   Fields record(client_hello.subspan(kRecordHeader - 2));
   Fields body(record.TakeVector(2).subspan(kMessageHeader));
   body.Take(kVersionAndTime + kRandom);
@@ -57,10 +58,18 @@ ByteSpan ProtocolNames(ByteSpan client_hello) {
   body.TakeVector(1);  // compression methods
   for (Fields extensions(body.TakeVector(2)); !extensions.empty();) {
     const size_t type = extensions.TakeNumber(2);
-    const ByteSpan content = extensions.TakeVector(2);
-    if (type == kAlpn) return Fields(content).TakeVector(2);
+    const bool has_length = extensions.has(2);
+    *content = extensions.TakeVector(2);
+    if (type == wanted) return has_length;
   }
-  return {};
+  return false;
+}
+
+// The names of the ALPN extension, one after the other with their lengths.
+ByteSpan ProtocolNames(ByteSpan client_hello) {
+  ByteSpan content;
+  if (!FindExtension(client_hello, kAlpn, &content)) return {};
+  return Fields(content).TakeVector(2);
 }
 
 }  // namespace
@@ -83,6 +92,11 @@ ClientHello CheckClientHello(ByteSpan bytes) {
 
 ByteSpan RandomOf(ByteSpan bytes) {
   return bytes.subspan(kRecordHeader + kMessageHeader + kVersionAndTime, kRandom);
+}
+
+bool HasExtension(ByteSpan bytes, size_t type) {
+  ByteSpan content;
+  return FindExtension(bytes, type, &content);
 }
 
 ByteSpan FindProtocol(ByteSpan bytes, std::string_view prefix) {

@@ -30,6 +30,11 @@ ClientHello CheckClientHello(ByteSpan bytes);
 //   bytes  CheckClientHello() is kWhole
 ByteSpan RandomOf(ByteSpan bytes);
 
+// Whether it has an extension of this number. False if the content is malformed before it.
+//   bytes  CheckClientHello() is kWhole
+bool HasExtension(ByteSpan bytes, size_t type);
+constexpr size_t kExtendedMasterSecret = 23;  // RFC 7627
+
 // The first protocol name (ALPN, RFC 7301) that begins with `prefix`, without the prefix. Empty if
 // there is none, or the content is malformed before it.
 //   bytes  CheckClientHello() is kWhole

@@ -43,6 +43,9 @@ class FrameConnection {
   FrameConnection(const FrameConnection&) = delete;
   FrameConnection& operator=(const FrameConnection&) = delete;
 
+  // Before the handshake: the client's session neither gets nor opens a ticket (tls_tickets.h).
+  void RefuseTickets() { tls_.RefuseTickets(); }
+
   // Takes bytes from the network, all of them. An empty span: the client closed. In state
   // kHandshake nothing else happens.
   void OnBytes(ByteSpan bytes, uint64_t now_ms);
@@ -64,6 +67,8 @@ class FrameConnection {
   State state() const { return state_; }
   // The authenticated device's name; empty before the handshake.
   const std::string& device() const { return device_; }
+  // After the handshake: whether it resumed a session by a ticket.
+  bool is_resumed() const { return tls_.is_resumed(); }
   // Why the handshake failed; kOk: it did not. kMismatch: the client does not hold the key.
   Status handshake_failure() const { return handshake_failure_; }
   // Why the connection was closed, for the log.

@@ -38,6 +38,8 @@
 #include "net/server.h"
 #include "round/job.h"
 #include "sotto/posix/acceptor.h"
+#include "sotto/posix/locked_memory.h"
+#include "sotto/tls_tickets.h"
 
 namespace sotto::server {
 
@@ -66,6 +68,7 @@ class Server::Loop {
     Session(Loop& owner, uint64_t begin_ms)
         : connection(owner.tls_, owner.options_.limits, begin_ms), fleet(owner.fleet_) {}
     Status FindKey(const Loop& loop, const std::string& name, Key* psk);
+    Status FindCurrentKey(const Loop& loop, const std::string& name, Key* psk);
 
     uv_write_t write{};
     Connection connection;
@@ -134,6 +137,7 @@ class Server::Loop {
   };
 
   static Status FindKey(void* context, ByteSpan identity, Key* psk);
+  static Status FindCurrentKey(void* context, ByteSpan identity, Key* psk);
   static void OnTick(uv_timer_t* timer);
   static void OnRoundTime(uv_timer_t* timer);
   static void OnSignal(uv_signal_t* signal, int number);
@@ -258,6 +262,8 @@ class Server::Loop {
   std::unordered_map<uint32_t, uint64_t> rekeyed_;  // in which change a device got its last secret
   ServerOptions options_;
   ServerEvents events_;
+  TlsTicketKeys ticket_keys_;
+  posix::LockedMemory ticket_keys_lock_{&ticket_keys_, sizeof(ticket_keys_)};
   TlsContext tls_;
 
   mutable uv_loop_t loop_{};

@@ -74,6 +74,10 @@ Fields NetworkAndStore() {
       Row("max-handshakes-per-address", &ServeRequest::max_handshakes_per_address,
           "at a time; more for many devices behind one address")
           .Within({1, 4096}),
+      Row("refuse-tickets", &ServeRequest::refuse_tickets,
+          "give no TLS tickets, so that each connection does a full handshake; without it a "
+          "device that asks for a ticket resumes its session for up to a day, and the session has "
+          "forward secrecy only when two days are over"),
   };
 }
 

@@ -32,6 +32,7 @@ struct ServeRequest : JobRequest {
   uint32_t max_connections = 4096;
   uint32_t max_handshakes = 64;
   uint32_t max_handshakes_per_address = 8;
+  bool refuse_tickets = false;
   std::string json;                // file for the results; empty: none, "-": standard output
   std::string model_out;           // file for the final parameters; empty: none
   std::string metrics;             // file for the metrics; empty: none

@@ -41,6 +41,13 @@ void Excuse(LoopMonitor& monitor, std::function<void(Arguments...)>& event) {
   };
 }
 
+// A ticket grows old while the machine sleeps, too.
+Port TlsPort() {
+  Port port = posix::SystemPort();
+  port.now_ms = [](void*) { return posix::SinceBootMs(); };
+  return port;
+}
+
 // Connections leave some of the process' files to others.
 AdmissionLimits LimitsOf(const ServerOptions& options) {
   const size_t files = posix::AllowOpenFiles();
@@ -59,7 +66,10 @@ Server::Loop::Loop(SharedDevices devices, const ServerOptions& options, const Se
       admission_(LimitsOf(options)),
       pace_(devices_->size()),
       decoders_(std::clamp(std::thread::hardware_concurrency(), 1U, kMostDecoders)) {
-  if (Status s = tls_.InitServer(posix::SystemPort(), {FindKey, this}); s != Status::kOk) {
+  TlsConfig config;
+  if (options.session_tickets) config.ticket_keys = &ticket_keys_;
+  if (Status s = tls_.InitServer(TlsPort(), {FindKey, this, FindCurrentKey}, config);
+      s != Status::kOk) {
     throw std::runtime_error(fmt::format("setting TLS up failed: {}", StatusName(s)));
   }
   Check(uv_loop_init(&loop_), "starting the event loop");
@@ -90,6 +100,12 @@ Status Server::Loop::FindKey(void* context, ByteSpan identity, Key* psk) {
   const auto* self = static_cast<const Loop*>(context);
   const std::string name(reinterpret_cast<const char*>(identity.data()), identity.size());
   return self->handshaking_->FindKey(*self, name, psk);
+}
+
+Status Server::Loop::FindCurrentKey(void* context, ByteSpan identity, Key* psk) {
+  const auto* self = static_cast<const Loop*>(context);
+  const std::string name(reinterpret_cast<const char*>(identity.data()), identity.size());
+  return self->handshaking_->FindCurrentKey(*self, name, psk);
 }
 
 void Server::Loop::Listen() {
@@ -149,6 +165,7 @@ void Server::Loop::Tick() {
     const LoopMonitor::Piece piece(monitor_, LoopWork::kTick);
     TickSessions();
     TickStrangers();
+    ticket_keys_.Retire(posix::SinceBootMs());
   }
   if (job_ != nullptr) ReportLacking();
   WatchFleet();

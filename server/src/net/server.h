@@ -51,6 +51,7 @@ struct ServerOptions {
   size_t max_connections = 4096;
   size_t max_handshakes = 64;
   size_t max_handshakes_per_address = 8;
+  bool session_tickets = true;        // for devices that ask: see sotto/tls_tickets.h
   uint64_t round_timeout_ms = 60000;  // from the opening of a round to its deadline
   // From a round's deadline to the publication of its result. It must be longer than the release
   // takes; unused if rounds close early.
@@ -152,6 +153,7 @@ struct NetworkFigures {
   uint64_t no_client_hello = 0;    // strangers whose bytes were no TLS
   uint64_t overdue = 0;            // strangers closed because they were slow
   uint64_t failed_handshakes = 0;  // begun and not completed
+  uint64_t resumed = 0;            // sessions that a ticket has opened
   uint64_t replaced = 0;           // sessions whose device connected again
   uint64_t delayed = 0;            // requests answered late because their device asked too often
 };

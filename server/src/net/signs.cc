@@ -63,6 +63,16 @@ Status Server::Loop::Session::FindKey(const Loop& loop, const std::string& name,
   return DeriveTlsKey(former != nullptr ? former->secret : devices[index].secret, psk);
 }
 
+// The same for a ticket, which a former key neither gets nor opens: the client then does a full
+// handshake, and is told why.
+Status Server::Loop::Session::FindCurrentKey(const Loop& loop, const std::string& name, Key* psk) {
+  const DeviceRegistry& devices = *loop.devices_;
+  const uint32_t index = devices.Find(name);
+  if (former != nullptr || index == devices.size()) return Status::kPeerRefused;
+  claimed = name;
+  return DeriveTlsKey(devices[index].secret, psk);
+}
+
 // Of the session's device: the one that it has proved to be, or whose name it has said.
 void Server::Loop::Sign(DeviceSign::Kind kind, const Client& client,
                         const std::string& text) const {

@@ -192,6 +192,7 @@ void Server::Loop::BeginHandshake(Client& client) {
     sessions_.insert(&client);
     const ByteSpan hello(client.hello.data(), client.hello.size());
     client.session->former = tokens_.FormerIn(hello);
+    if (!HasExtension(hello, kExtendedMasterSecret)) client.session->connection.RefuseTickets();
     client.session->connection.OnBytes(hello, now());
     client.hello = std::vector<uint8_t>();
     uv_tcp_nodelay(&client.handle, 1);
@@ -247,6 +248,7 @@ void Server::Loop::OnProof(Client& client) {
     return;
   }
   admission_.OnProof(client.id, session.device, now());
+  figures_.resumed += session.connection.is_resumed() ? 1 : 0;
   const auto [entry, is_only] = by_device_.try_emplace(session.device, &client);
   if (events_.on_device) events_.on_device(session.device, true, 0);
   if (is_only) return;

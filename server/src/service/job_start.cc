@@ -87,6 +87,7 @@ ServerOptions ServerOptionsOf(const ServeRequest& o) {
   options.max_connections = o.max_connections;
   options.max_handshakes = o.max_handshakes;
   options.max_handshakes_per_address = o.max_handshakes_per_address;
+  options.session_tickets = !o.refuse_tickets;
   return options;
 }
 

@@ -152,6 +152,8 @@ std::vector<Metric> Counters(const NetworkFigures& network, const JobFigures& jo
       {"sotto_overdue_total", "Strangers closed because they were slow", real(network.overdue)},
       {"sotto_failed_handshakes_total", "Handshakes begun and not completed",
        real(network.failed_handshakes)},
+      {"sotto_resumed_sessions_total", "Sessions of devices that a TLS ticket has opened",
+       real(network.resumed)},
       {"sotto_replaced_sessions_total", "Sessions whose device connected again",
        real(network.replaced)},
       {"sotto_delayed_requests_total", "Requests of devices that asked too often",

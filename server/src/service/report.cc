@@ -130,6 +130,7 @@ nlohmann::ordered_json NetworkToJson(const NetworkFigures& figures) {
           {"no_client_hello", figures.no_client_hello},
           {"overdue", figures.overdue},
           {"failed_handshakes", figures.failed_handshakes},
+          {"resumed_sessions", figures.resumed},
           {"replaced_sessions", figures.replaced},
           {"delayed_requests", figures.delayed}};
 }
