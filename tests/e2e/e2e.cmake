@@ -35,7 +35,7 @@ sotto_gtest(live_test
           e2e/live_ledger_test.cc e2e/live_listening_peers_test.cc e2e/live_page_test.cc
           e2e/live_passes_test.cc e2e/live_peers_test.cc e2e/live_protocol_test.cc
           e2e/live_said_test.cc e2e/live_store_test.cc
-          e2e/live_swarm_test.cc e2e/live_test.cc
+          e2e/live_swarm_test.cc e2e/live_test.cc e2e/live_tickets_test.cc
           e2e/live_views_test.cc e2e/peer_site.cc e2e/server_failure_test.cc
   DRIVES sotto_cli sotto_lab sotto_client
   TIMEOUT 600 LABEL live)

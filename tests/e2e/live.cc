@@ -292,8 +292,8 @@ std::vector<Process> Site::Clients(uint16_t port, const Arguments& arguments) co
   return clients;
 }
 
-Caller::Caller(uint16_t port, const posix::DeviceKey& key)
-    : port_(port), key_(key), reader_({buffer_.data(), buffer_.size()}) {}
+Caller::Caller(uint16_t port, const posix::DeviceKey& key, TlsTicket* ticket)
+    : port_(port), key_(key), ticket_(ticket), reader_({buffer_.data(), buffer_.size()}) {}
 
 Status Caller::Await(const std::function<Status()>& step, int timeout_ms) {
   const uint64_t deadline_ms = posix::NowMs() + static_cast<uint64_t>(timeout_ms);
@@ -309,7 +309,9 @@ Status Caller::Connect() {
   if (Status s = stream_.Connect(Host().c_str(), port_, kPatienceMs); s != Status::kOk) return s;
   Key psk;
   if (Status s = DeriveTlsKey(key_.secret, &psk); s != Status::kOk) return s;
-  if (Status s = context_.InitClient(posix::SystemPort(), View(key_.device_id), psk);
+  TlsConfig config;
+  config.ticket = ticket_;
+  if (Status s = context_.InitClient(posix::SystemPort(), View(key_.device_id), psk, config);
       s != Status::kOk) {
     return s;
   }

@@ -119,7 +119,8 @@ class Site {
 // A device that need not be honest. Its TLS is correct; the caller chooses the bytes inside TLS.
 class Caller {
  public:
-  Caller(uint16_t port, const posix::DeviceKey& key);
+  //   ticket  what it resumes and keeps; null: it asks for none
+  Caller(uint16_t port, const posix::DeviceKey& key, TlsTicket* ticket = nullptr);
 
   // TCP and the handshake. Returns kOk or the status that ended it.
   Status Connect();
@@ -136,6 +137,7 @@ class Caller {
   // True if the server closes the connection within that time.
   bool IsClosedWithin(int timeout_ms);
   posix::TcpStream& stream() { return stream_; }
+  bool is_resumed() const { return tls_.is_resumed(); }
   const posix::DeviceKey& key() const { return key_; }
 
   // The requests of an upload of `bytes` for this task. Spans point into the arguments.
@@ -149,6 +151,7 @@ class Caller {
 
   uint16_t port_;
   const posix::DeviceKey& key_;
+  TlsTicket* ticket_;
   posix::TcpStream stream_;
   TlsContext context_;
   TlsSession tls_;
