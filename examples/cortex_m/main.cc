@@ -35,6 +35,11 @@ constexpr bool kSeeded = SOTTO_SEEDED;
 // True if the device also takes a job without noise: for trials.
 constexpr bool kAllowsNoPrivacy = SOTTO_ALLOW_NO_PRIVACY;
 
+// Before a wait of so long, in milliseconds, the link is closed, if its session resumes: a radio can
+// sleep then. A board that sleeps itself keeps its RAM, in which the session is, or makes a full
+// handshake.
+[[maybe_unused]] constexpr uint32_t kCloseBeforeMs = 2000;
+
 constexpr size_t kChunkSize = MaxChunkBytes(kMaxFrame);
 
 // Training and messages take turns in the workspace.
@@ -144,7 +149,12 @@ int TakePart(Client& client, ServerLink& link) {
       ReportFailure(client, s);
       link.BackOff();
     }
-    if (progress == Progress::kWait) mps2::SleepMs(client.wait_ms());
+    if (progress == Progress::kWait) {
+#if defined(SOTTO_RESUME_TLS)
+      if (client.wait_ms() >= kCloseBeforeMs) link.Close();
+#endif
+      mps2::SleepMs(client.wait_ms());
+    }
     if (progress != Progress::kSend) continue;
     if (client.state() == Client::State::kUploadBegin) ReportUpload(client);
     Reply reply;

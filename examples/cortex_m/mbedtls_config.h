@@ -23,6 +23,9 @@
 #define MBEDTLS_SSL_PROTO_TLS1_2
 #define MBEDTLS_SSL_EXTENDED_MASTER_SECRET
 #define MBEDTLS_SSL_MAX_FRAGMENT_LENGTH
+#if defined(SOTTO_RESUME_TLS)
+#define MBEDTLS_SSL_SESSION_TICKETS
+#endif
 #define MBEDTLS_SSL_ALPN  // carries sotto/hello_token.h: a crowded server serves the device first
 #define MBEDTLS_SSL_IN_CONTENT_LEN 512
 #define MBEDTLS_SSL_OUT_CONTENT_LEN 512

@@ -9,11 +9,15 @@ namespace sotto {
 namespace {
 
 // The most plaintext bytes in a record, for both sides: see mbedtls_config.h.
-constexpr TlsConfig kTlsConfig = {512};
+constexpr uint16_t kMaxFragment = 512;
 
 }  // namespace
 
-int ServerLink::Send(void*, const uint8_t* bytes, size_t size) { return PipeSend({bytes, size}); }
+int ServerLink::Send(void* context, const uint8_t* bytes, size_t size) {
+  const int sent = PipeSend({bytes, size});
+  if (sent > 0) static_cast<ServerLink*>(context)->last_byte_ms_ = mps2::NowMs();
+  return sent;
+}
 
 int ServerLink::Receive(void* context, uint8_t* out, size_t size) {
   const int received = PipeReceive({out, size});
@@ -25,7 +29,12 @@ int ServerLink::Receive(void* context, uint8_t* out, size_t size) {
 Status ServerLink::Open() {
   BackOff();
   if (const Status s = OpenPipe(port_); s != Status::kOk) return s;
-  const Status status = link_.Begin(port_, device_id_, secret_, {Send, Receive, this}, kTlsConfig);
+  TlsConfig config;
+  config.max_fragment = kMaxFragment;
+#if defined(SOTTO_RESUME_TLS)
+  config.ticket = &ticket_;
+#endif
+  const Status status = link_.Begin(port_, device_id_, secret_, {Send, Receive, this}, config);
   is_open_ = status == Status::kOk;
   return status;
 }
@@ -39,7 +48,7 @@ Status ServerLink::Start() {
 
 // Returns kLinkLost after too long a silence.
 Status ServerLink::AwaitBytes() {
-  if (mps2::NowMs() - last_byte_ms_ > kSilenceMs) return Status::kLinkLost;
+  if (mps2::NowMs() - last_byte_ms_ > kLinkTimes.silence_ms) return Status::kLinkLost;
   PipeWait(port_, link_.wants_write());
   return Status::kOk;
 }
@@ -47,7 +56,7 @@ Status ServerLink::AwaitBytes() {
 // The end of an exchange.
 Status ServerLink::Finish(Status status) {
   if (status == Status::kOk) {
-    pause_ms_ = kFirstPauseMs;
+    pause_ms_ = kLinkTimes.first_pause_ms;
     return status;
   }
   mps2::Print("link: ");
@@ -70,7 +79,7 @@ void ServerLink::BackOff() {
   // An error can be ignored: without entropy there is no jitter, but no session either.
   (void)port_.entropy(port_.context, MutableByteSpan(random));
   mps2::SleepMs(pause_ms_ / 2 + LoadU32Le(random) % (pause_ms_ / 2));
-  pause_ms_ = pause_ms_ < kLastPauseMs / 2 ? 2 * pause_ms_ : kLastPauseMs;
+  pause_ms_ = pause_ms_ < kLinkTimes.last_pause_ms / 2 ? 2 * pause_ms_ : kLinkTimes.last_pause_ms;
 }
 
 }  // namespace sotto

@@ -3,12 +3,18 @@
 //
 // A UART has no connection. QEMU's socket or a gateway behind the UART may lose its own connection
 // and open another one. The device is not told; it only receives nothing. So the link gives a
-// session up when no byte arrives for kSilenceMs, pauses, and begins another session. The pause
-// doubles with each try and has a random part, so that a fleet does not reconnect all at once. One
-// thread at a time.
+// session up when no byte moves for kLinkTimes.silence_ms, pauses, and begins another session. The
+// pause doubles with each try and has a random part, so that a fleet does not reconnect all at once.
+// One thread at a time.
+//
+// Built with SOTTO_RESUME_TLS the link keeps its TLS session in RAM and resumes it; what that costs
+// is in sotto/tls_tickets.h.
 #pragma once
 
 #include "sotto/secure_link.h"
+#if defined(SOTTO_RESUME_TLS)
+#include "sotto/tls_tickets.h"
+#endif
 
 namespace sotto {
 
@@ -17,6 +23,20 @@ constexpr uint32_t kMaxFrame = 510;
 
 // Memory of a link: one frame with its length to send, one without to receive.
 constexpr size_t kFrameBytes = kFrameHeaderSize + 2 * kMaxFrame;
+
+// How long the link waits, in milliseconds. CMakeLists.txt has the values.
+struct LinkTimes {
+  // Without a byte in either direction for so long the session is given up. Longer than an answer's
+  // first byte takes: twice the delay of the line, the frame in between where a gateway passes it on
+  // as a whole, and a second for the server. A lost link is noticed that much later.
+  uint32_t silence_ms = SOTTO_LINK_SILENCE_MS;
+
+  // The first pause before a session, half of it at least, and the longest after many failures.
+  uint32_t first_pause_ms = SOTTO_LINK_FIRST_PAUSE_MS;
+  uint32_t last_pause_ms = SOTTO_LINK_LAST_PAUSE_MS;
+};
+constexpr LinkTimes kLinkTimes;
+static_assert(kLinkTimes.first_pause_ms >= 2 && kLinkTimes.last_pause_ms >= 2, "see BackOff()");
 
 class ServerLink {
  public:
@@ -51,10 +71,6 @@ class ServerLink {
   void BackOff();
 
  private:
-  static constexpr uint64_t kSilenceMs = 5000;
-  static constexpr uint32_t kFirstPauseMs = 1000;
-  static constexpr uint32_t kLastPauseMs = 30000;
-
   static int Send(void* context, const uint8_t* bytes, size_t size);
   static int Receive(void* context, uint8_t* out, size_t size);
   Status Open();
@@ -67,8 +83,11 @@ class ServerLink {
   Key secret_;
   SecureLink link_;
   bool is_open_ = false;
-  uint64_t last_byte_ms_ = 0;
-  uint32_t pause_ms_ = kFirstPauseMs;
+  uint64_t last_byte_ms_ = 0;  // sent or received
+  uint32_t pause_ms_ = kLinkTimes.first_pause_ms;
+#if defined(SOTTO_RESUME_TLS)
+  TlsTicket ticket_;
+#endif
 };
 
 }  // namespace sotto

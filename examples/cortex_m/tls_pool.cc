@@ -9,14 +9,21 @@
 namespace sotto {
 namespace {
 
+// A session that resumes has its ticket in the pool.
+#if defined(SOTTO_RESUME_TLS)
+constexpr size_t kTicketBytes = 256;
+#else
+constexpr size_t kTicketBytes = 0;
+#endif
+
 // Enough for a session's buffers and its handshake, plus 10 %. sdk/FOOTPRINT.md has the measured
 // use with Mbed TLS 2.28; 3.6 uses 3,204 bytes for PSK and up to 4,544 for ECDHE-PSK.
 #if !defined(SOTTO_NO_FORWARD_SECRECY)
-constexpr size_t kPoolSize = 5312;
+constexpr size_t kPoolSize = 5312 + kTicketBytes;
 #elif __has_include(<mbedtls/build_info.h>)  // 3.6
-constexpr size_t kPoolSize = 3520;
+constexpr size_t kPoolSize = 3520 + kTicketBytes;
 #else
-constexpr size_t kPoolSize = 3200;
+constexpr size_t kPoolSize = 3200 + kTicketBytes;
 #endif
 
 // The pool is filled with this byte, so memory that was never allocated still holds it. The

@@ -215,6 +215,21 @@ print_links() {
   done
 }
 
+# Client and server in one image, with ECDHE-PSK: "handshake, KIND: N: SENT: RECEIVED: TURNS" each.
+print_handshakes() {
+  echo '| TLS handshake, Cortex-M4F, -Os | instructions | bytes sent | bytes received | turns |'
+  echo '|---|---|---|---|---|'
+  awk -F ': *' '/^handshake, / { print "| " substr($1, 12) " | " $2 " | " $3 " | " $4 " | " $5 " |" }' \
+    "${work}/handshake.txt"
+}
+
+measure_handshakes() {
+  build examples/cortex_m handshake cortex-m4 handshake -DSOTTO_INSECURE_ENTROPY=ON -DSOTTO_DEVICE_TESTS=ON \
+    -DSOTTO_RESUME_TLS=ON "-DSOTTO_MBEDTLS_CONFIG=${PWD}/tests/size/mbedtls_both.h" \
+    -DSOTTO_DEVICE_KEY="${work}/device.h" -DSOTTO_DEVICE_SHARD="${work}/device.bin"
+  emulate cortex-m4 "${work}/handshake/handshake" -serial none -icount shift=0
+}
+
 # check_page PAGE MARKER DIVISOR LOG...: fails where a count of these logs, divided, is more than 5 % above the
 # table below the page's marker, which has a column for each log, or is missing.
 check_page() {
@@ -241,6 +256,7 @@ prepare_device > "${work}/device.log" 2>&1
 for cpu in "${cpus[@]}"; do
   for level in O2 Os; do measure "${cpu}" "${level}" > "${work}/${cpu}-${level}.txt"; done
 done
+measure_handshakes > "${work}/handshake.txt"
 print_memory | tee "${work}/memory.md"
 echo
 print_instructions | tee "${work}/instructions.md"
@@ -250,11 +266,13 @@ echo
 print_predictions | tee "${work}/predictions.md"
 echo
 print_links | tee "${work}/links.md"
+echo
+print_handshakes | tee "${work}/handshakes.md"
 
 case "${2-}" in
   --update)
     # A table in the page is what follows its marker, up to an empty line.
-    for table in memory instructions nets predictions links; do
+    for table in memory instructions nets predictions links handshakes; do
       sed -i -e "/^<!-- ${table}/,/^\$/ { /^|/d; }" -e "/^<!-- ${table}/r ${work}/${table}.md" \
         sdk/FOOTPRINT.md
     done
@@ -318,6 +336,17 @@ case "${2-}" in
         if ($5 > limit[1] * 1.05 || $6 > limit[2] * 1.05) { print "a frame link takes too much: " $0; bad = 1 }
       }
       END { exit bad || rows != 6 }' sdk/FOOTPRINT.md "${work}/links.md"
+    awk -F ' *[|] *' '
+      $3 !~ /^[1-9][0-9]*$/ { next }
+      FILENAME ~ /FOOTPRINT/ { published[$2] = $0; next }
+      {
+        rows++
+        split(published[$2], limit, / *[|] */)
+        for (i = 3; i < NF; i++) {
+          if ($i > limit[i] * 1.05) { print $i " is too much: " $0; bad = 1 }
+        }
+      }
+      END { exit bad || rows != 3 }' sdk/FOOTPRINT.md "${work}/handshakes.md"
     check_page sdk/LRQ.md 'instructions per coordinate' 10 "${work}"/cortex-m4-{O2,Os}.txt
     check_page sdk/TRAINING.md 'instructions per sample' 1 "${work}"/cortex-m{3,4}-{O2,Os}.txt
     ;;

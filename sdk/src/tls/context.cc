@@ -177,7 +177,11 @@ Status TlsContext::InitClient(const Port& port, ByteSpan identity, const Key& ps
     return Status::kCryptoFailed;
   }
   if (Status s = state_->OfferTokens(psk); s != Status::kOk) return s;
+#if defined(SOTTO_TLS_RESUMES)
   if (Status s = state_->KeepSessions(config.ticket, identity, psk); s != Status::kOk) return s;
+#else
+  if (config.ticket != nullptr) return Status::kInvalidArgument;
+#endif
   state_->ready = true;
   return Status::kOk;
 }

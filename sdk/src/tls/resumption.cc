@@ -46,13 +46,7 @@ Status TicketOwner(const Key& psk, ByteSpan identity, uint8_t (&out)[kTicketOwne
 
 #endif
 
-#if !defined(SOTTO_TLS_RESUMES)
-
-Status TlsContextState::KeepSessions(TlsTicket* kept, ByteSpan, const Key&) {
-  return kept == nullptr ? Status::kOk : Status::kInvalidArgument;
-}
-
-#else
+#if defined(SOTTO_TLS_RESUMES)
 
 // Mbed TLS asks for tickets unless it is told not to.
 Status TlsContextState::KeepSessions(TlsTicket* kept, ByteSpan identity, const Key& client_psk) {

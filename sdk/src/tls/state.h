@@ -45,7 +45,7 @@ struct TlsContextState {
   Status OfferTokens(const Key& client_psk);
 
   // A client keeps its sessions in `kept`; null: it asks for no ticket. What another identity or key
-  // has kept there is forgotten. kInvalidArgument if this Mbed TLS cannot resume, or kCryptoFailed.
+  // has kept there is forgotten. Returns kOk or kCryptoFailed.
   Status KeepSessions(TlsTicket* kept, ByteSpan identity, const Key& client_psk);
 
   // A server gives tickets under these keys; null: none. kInvalidArgument as above, or without a
