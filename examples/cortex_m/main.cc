@@ -35,9 +35,9 @@ constexpr bool kSeeded = SOTTO_SEEDED;
 // True if the device also takes a job without noise: for trials.
 constexpr bool kAllowsNoPrivacy = SOTTO_ALLOW_NO_PRIVACY;
 
-// Before a wait of so long, in milliseconds, the link is closed, if its session resumes: a radio can
-// sleep then. A board that sleeps itself keeps its RAM, in which the session is, or makes a full
-// handshake.
+// Before a wait of so long, in milliseconds, the link is closed, if its session resumes: a radio
+// can sleep then. A board that sleeps itself keeps its RAM, in which the session is, or makes a
+// full handshake.
 [[maybe_unused]] constexpr uint32_t kCloseBeforeMs = 2000;
 
 constexpr size_t kChunkSize = MaxChunkBytes(kMaxFrame);

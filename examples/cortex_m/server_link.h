@@ -4,8 +4,8 @@
 // A UART has no connection. QEMU's socket or a gateway behind the UART may lose its own connection
 // and open another one. The device is not told; it only receives nothing. So the link gives a
 // session up when no byte moves for kLinkTimes.silence_ms, pauses, and begins another session. The
-// pause doubles with each try and has a random part, so that a fleet does not reconnect all at once.
-// One thread at a time.
+// pause doubles with each try and has a random part, so that a fleet does not reconnect all at
+// once. One thread at a time.
 //
 // Built with SOTTO_RESUME_TLS the link keeps its TLS session in RAM and resumes it; what that costs
 // is in sotto/tls_tickets.h.
@@ -27,8 +27,8 @@ constexpr size_t kFrameBytes = kFrameHeaderSize + 2 * kMaxFrame;
 // How long the link waits, in milliseconds. CMakeLists.txt has the values.
 struct LinkTimes {
   // Without a byte in either direction for so long the session is given up. Longer than an answer's
-  // first byte takes: twice the delay of the line, the frame in between where a gateway passes it on
-  // as a whole, and a second for the server. A lost link is noticed that much later.
+  // first byte takes: twice the delay of the line, the frame in between where a gateway passes it
+  // on as a whole, and a second for the server. A lost link is noticed that much later.
   uint32_t silence_ms = SOTTO_LINK_SILENCE_MS;
 
   // The first pause before a session, half of it at least, and the longest after many failures.

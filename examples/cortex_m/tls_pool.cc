@@ -9,21 +9,14 @@
 namespace sotto {
 namespace {
 
-// A session that resumes has its ticket in the pool.
-#if defined(SOTTO_RESUME_TLS)
-constexpr size_t kTicketBytes = 256;
-#else
-constexpr size_t kTicketBytes = 0;
-#endif
-
 // Enough for a session's buffers and its handshake, plus 10 %. sdk/FOOTPRINT.md has the measured
 // use with Mbed TLS 2.28; 3.6 uses 3,204 bytes for PSK and up to 4,544 for ECDHE-PSK.
 #if !defined(SOTTO_NO_FORWARD_SECRECY)
-constexpr size_t kPoolSize = 5312 + kTicketBytes;
+constexpr size_t kPoolSize = 5312;
 #elif __has_include(<mbedtls/build_info.h>)  // 3.6
-constexpr size_t kPoolSize = 3520 + kTicketBytes;
+constexpr size_t kPoolSize = 3520;
 #else
-constexpr size_t kPoolSize = 3200 + kTicketBytes;
+constexpr size_t kPoolSize = 3200;
 #endif
 
 // The pool is filled with this byte, so memory that was never allocated still holds it. The
@@ -31,7 +24,14 @@ constexpr size_t kPoolSize = 3200 + kTicketBytes;
 constexpr unsigned char kPaint = 0xa5;
 constexpr size_t kHead = 64;
 
-alignas(8) unsigned char pool[kPoolSize];
+// A session that resumes has its ticket in the pool, too.
+#if defined(SOTTO_RESUME_TLS)
+constexpr size_t kTicketBytes = 256;
+#else
+constexpr size_t kTicketBytes = 0;
+#endif
+
+alignas(8) unsigned char pool[kPoolSize + kTicketBytes];
 
 }  // namespace
 
@@ -40,10 +40,10 @@ void StartTlsPool() {
   std::memset(pool + kHead, kPaint, sizeof(pool) - kHead);
 }
 
-uint32_t TlsPoolSize() { return kPoolSize; }
+uint32_t TlsPoolSize() { return sizeof(pool); }
 
 uint32_t TlsPoolUsed() {
-  uint32_t used = kPoolSize;
+  uint32_t used = sizeof(pool);
   while (used > kHead && pool[used - 1] == kPaint) --used;
   return used;
 }

@@ -86,7 +86,7 @@ TEST(LiveTickets, TheNewestOfTwoResumedSessionsWins) {
   EXPECT_NE(second.Hello().kind, Reply::Kind::kError);
 }
 
-// The server closes their connections between two polls, as those of boards that sleep.
+// The server closes the connection between two polls, as if a board slept.
 TEST(LiveTickets, AClientResumesIfItIsToldTo) {
   Site site(2);
   const std::string json = site.Path("results.json");

@@ -1,8 +1,8 @@
 // Instructions that a board spends on a TLS handshake, full and resumed, and the bytes of it.
 //
-// Client and server are in this image, over pipes in memory; only the client's calls are counted. To
-// be run by `qemu-system-arm -icount shift=0`, where the counter counts instructions; table.sh of
-// tests/size does. Prints "handshake, KIND: INSTRUCTIONS: SENT: RECEIVED: TURNS", bytes of the
+// Client and server are in this image, over pipes in memory; only the client's calls are counted.
+// To be run by `qemu-system-arm -icount shift=0`, where the counter counts instructions; table.sh
+// of tests/size does. Prints "handshake, KIND: INSTRUCTIONS: SENT: RECEIVED: TURNS", bytes of the
 // client, for each kind; ends with 1 if a handshake fails. The device's name has 12 characters.
 #include <cstring>
 #include <mbedtls/memory_buffer_alloc.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # table.sh PROGRAMS [--update|--check [WORK_DIR]]
 # Prints, as Markdown tables, what a device takes of each core: flash, RAM, stack and instructions. The
-# device without TLS is measured alone (device.h). The firmware of examples/cortex_m, with plain PSK and
-# with ECDHE-PSK, takes part in a job under QEMU and says what it used of stack and TLS pool. The stack's
+# device without TLS is measured alone (device.h). The firmware of examples/cortex_m, with plain PSK,
+# with ECDHE-PSK and as it resumes sessions, takes part in a job under QEMU and says what it used of stack and TLS pool. The stack's
 # bound is that of the call graph (tests/device/call_graph.py). PROGRAMS is the folder of sotto and
 # sotto-shard. It builds in WORK_DIR, build/size unless told. With --update the tables replace those in
 # sdk/FOOTPRINT.md, and what other pages repeat of them follows (page_numbers.sh); --check fails, 1, where a
@@ -116,20 +116,21 @@ measure() {
 }
 
 memory_rows() {
-  local cpu="$1" core="${cores[$1]}" name secrecy log
+  local cpu="$1" core="${cores[$1]}" name names=(PSK ECDHE-PSK) folder log
+  [[ "${cpu}" != cortex-m4 ]] || names+=("ECDHE-PSK, resumes")
   log="$(cat "${work}/${cpu}-Os.txt")"
   echo "| ${core} | no TLS | $(sizes "${work}/${cpu}-Os/device_uart" 0) |" \
     "$(bound "${cpu}-Os" device_uart) | $(number "${log}" stack) | - |"
-  for secrecy in OFF ON; do
-    name=PSK
-    [[ "${secrecy}" == OFF ]] || name=ECDHE-PSK
-    build examples/cortex_m "${cpu}-${name}" "${cpu}" firmware -DSOTTO_INSECURE_ENTROPY=ON \
-      -DSOTTO_FORWARD_SECRECY="${secrecy}" -DSOTTO_DEVICE_KEY="${work}/device.h" \
-      -DSOTTO_DEVICE_SHARD="${work}/device.bin"
-    log="$(take_part "${cpu}" "${work}/${cpu}-${name}/firmware")"
+  for name in "${names[@]}"; do
+    folder="${cpu}-${name/, /-}"
+    build examples/cortex_m "${folder}" "${cpu}" firmware -DSOTTO_INSECURE_ENTROPY=ON \
+      "-DSOTTO_FORWARD_SECRECY=$([[ "${name}" == PSK ]] && echo OFF || echo ON)" \
+      "-DSOTTO_RESUME_TLS=$([[ "${name}" == *resumes ]] && echo ON || echo OFF)" \
+      -DSOTTO_DEVICE_KEY="${work}/device.h" -DSOTTO_DEVICE_SHARD="${work}/device.bin"
+    log="$(take_part "${cpu}" "${work}/${folder}/firmware")"
     echo "| ${core} | ${name} |" \
-      "$(sizes "${work}/${cpu}-${name}/firmware" "$(stat -c %s "${work}/device.bin")") |" \
-      "$(bound "${cpu}-${name}" firmware) |" \
+      "$(sizes "${work}/${folder}/firmware" "$(stat -c %s "${work}/device.bin")") |" \
+      "$(bound "${folder}" firmware) |" \
       "$(number "${log}" stack) | $(number "${log}" 'TLS pool') |"
   done
 }
@@ -299,7 +300,7 @@ case "${2-}" in
           if ($i + 0 > most + 0) { print $i " is above " most ": " $0; bad = 1 }
         }
       }
-      END { exit bad || rows != 25 }' sdk/FOOTPRINT.md "${work}/memory.md" "${work}/instructions.md"
+      END { exit bad || rows != 26 }' sdk/FOOTPRINT.md "${work}/memory.md" "${work}/instructions.md"
     awk -F ' *[|] *' '
       function target(name) {
         if (name ~ /^(conv|dense|lstm) /) return 8

@@ -77,9 +77,9 @@ std::vector<Row> DeviceRows() {
           .Within({0, 50}),
       Row("resume-tls", &ClientOptions::resume_tls,
           "keep the TLS session in memory and resume it after a reconnection, which saves the key "
-          "exchange. It costs forward secrecy for up to two days: whoever reads the memory of this "
-          "program or of the server then can decrypt what was recorded of such sessions. Without "
-          "it each connection does a full handshake")
+          "exchange. It costs forward secrecy for up to two days: a person who reads the memory of "
+          "this program or of the server then can decrypt what was recorded of such sessions. "
+          "Without it each connection does a full handshake")
           .Excludes("peer"),
       Row("give-up", &ClientOptions::give_up_s,
           "seconds without a server before giving up; 0: never")

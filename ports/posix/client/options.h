@@ -59,7 +59,7 @@ struct ClientOptions {
   std::string mark;              // path; MarkPath() has the default
   double give_up_s = 0;          // 0: never
   bool resume_tls = false;
-  double hold_s = 25;            // [0, 50]; 0: poll
+  double hold_s = 25;  // [0, 50]; 0: poll
   bool allow_no_privacy = false;
   double min_private_noise = 0;      // a noise multiplier; 0: the server is trusted
   uint32_t max_private_updates = 0;  // 0: no limit

@@ -55,6 +55,6 @@ constexpr const char* kAll[] = {
     kJob,         kWeights,     kCohort,    kZero,        kZeroPrivate, kDevice,     kPartition,
     kDropout,     kUpdate,      kDither,    kAudit,       kReceipt,     kInsecure,   kPeerOrder,
     kPeerSamples, kPeerCoin,    kPeerNoise, kPeerWeights, kPeerTurns,   kPeerPolicy, kPair,
-    kHelloProof,  kRoundSalted, kSalt,     kTicket};
+    kHelloProof,  kRoundSalted, kSalt,      kTicket};
 
 }  // namespace sotto::key_label

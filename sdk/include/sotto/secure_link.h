@@ -27,7 +27,7 @@ class SecureLink {
   // Starts a session on a new pipe.
   //   port    entropy for TLS
   //   secret  the device's secret; the pre-shared key is derived from it
-  //   config  for devices whose TLS buffers are small
+  //   config  for devices whose TLS buffers are small, or whose sessions resume: see TlsConfig
   // Returns kOk, kEntropyFailed, kCryptoFailed or kInvalidArgument.
   Status Begin(const Port& port, ByteSpan device_id, const Key& secret, const TlsIo& io,
                const TlsConfig& config = {});
@@ -53,7 +53,8 @@ class SecureLink {
   // Sends close_notify, as much of it as the pipe takes at once.
   void Close();
 
-  // Whether the server, over this connection, has proved that it knows the device's secret.
+  // Whether the server, over this connection, has proved that it knows the device's secret, or the
+  // session that resumes, which began with such a proof.
   bool is_authenticated() const { return state_ != State::kHandshake; }
 
   // After kWouldBlock: true if the pipe must take bytes first.

@@ -72,8 +72,8 @@ struct PskLookup {
   void* context = nullptr;
 
   // Of a server with tickets: the same for keys that open a session now. A ticket whose device has
-  // another key, or none, is refused. For a `find` that also knows keys under which a device is only
-  // told something. Null: `find`.
+  // another key, or none, is refused. For a `find` that also knows keys under which a device is
+  // only told something. Null: `find`.
   Status (*find_current)(void* context, ByteSpan identity, Key* psk) = nullptr;
 };
 
@@ -110,8 +110,8 @@ class TlsContext {
   // A client that authenticates by `identity` (see IsValidDeviceId()) and `psk`; both are copied.
   // Returns kOk; kInvalidArgument for an identity, port or configuration outside its range (also
   // max_fragment or tickets with a Mbed TLS that lacks the extension), kEntropyFailed, or
-  // kCryptoFailed. After a failure the context is not usable. No session may be using the context during the call. All
-  // of this holds for InitServer(), too.
+  // kCryptoFailed. After a failure the context is not usable. No session may be using the context
+  // during the call. All of this holds for InitServer(), too.
   Status InitClient(const Port& port, ByteSpan identity, const Key& psk,
                     const TlsConfig& config = {});
 

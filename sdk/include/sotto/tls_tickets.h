@@ -1,5 +1,5 @@
-// Sessions that resume: what a client keeps, and the keys of a server's tickets (RFC 5077). Part of
-// sotto/tls.
+// Sessions that resume: what a client keeps, and the keys of a server's tickets (RFC 5077).
+// Part of sotto/tls.
 //
 // A handshake with forward secrecy costs a board some 30 million instructions. A client that sleeps
 // between two connections keeps its session in a TlsTicket of its owner, and its next handshake
@@ -8,7 +8,7 @@
 //
 // A ticket is the session, sealed by the server for itself alone (ChaCha20-Poly1305):
 //
-//   nonce (12) | sealed: issued_ms (8) | master secret (48) | suite (2) | owner (16) | id | tag (16)
+//   nonce (12) | sealed: issued_ms (8), master secret (48), suite (2), owner (16), id | tag (16)
 //
 // The owner is a fingerprint of the pre-shared key under which the session's handshake was done,
 // and of the id. A resumed handshake does not name a pre-shared key, so the server looks the id up
@@ -41,7 +41,7 @@ constexpr uint64_t kTicketKeyLifeMs = 24ULL * 3600 * 1000;
 constexpr size_t kTlsMasterSize = 48;
 constexpr size_t kTicketOwnerSize = 16;
 
-// Bytes of a ticket beyond its content, and the most of one: that of the longest device id.
+// Bytes of a ticket beyond its content, and the most of one, for the longest device id.
 constexpr size_t kTicketOverhead = 12 + 8 + 16;
 constexpr size_t kMaxTicketContent = kTlsMasterSize + 2 + kTicketOwnerSize + kMaxDeviceIdSize;
 constexpr size_t kMaxTicketSize = kTicketOverhead + kMaxTicketContent;

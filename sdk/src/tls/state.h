@@ -13,8 +13,8 @@
 #error "Sotto takes its entropy from a Port: build Mbed TLS without MBEDTLS_USE_PSA_CRYPTO"
 #endif
 
-// What this Mbed TLS can do about tickets. A session is read and made member by member: the library's
-// own form of it is three times as long. 3.6 names its members by MBEDTLS_PRIVATE.
+// What this Mbed TLS can do about tickets. A session is read and made member by member: the
+// library's own form of it is three times as long. 3.6 names its members by MBEDTLS_PRIVATE.
 #if defined(MBEDTLS_SSL_SESSION_TICKETS) && defined(MBEDTLS_SSL_CLI_C)
 #define SOTTO_TLS_RESUMES
 #endif
@@ -44,8 +44,8 @@ struct TlsContextState {
   // Lets the client's sessions say tokens of its key (hello_token.h), if Mbed TLS can.
   Status OfferTokens(const Key& client_psk);
 
-  // A client keeps its sessions in `kept`; null: it asks for no ticket. What another identity or key
-  // has kept there is forgotten. Returns kOk or kCryptoFailed.
+  // A client keeps its sessions in `kept`; null: it asks for no ticket. What another identity or
+  // key has kept there is forgotten. Returns kOk or kCryptoFailed.
   Status KeepSessions(TlsTicket* kept, ByteSpan identity, const Key& client_psk);
 
   // A server gives tickets under these keys; null: none. kInvalidArgument as above, or without a
@@ -99,8 +99,8 @@ struct TlsSessionState {
     return reinterpret_cast<TlsSessionState*>(ssl);
   }
 
-  // Client, before the ClientHello: offers the session that is kept. After the handshake: keeps this
-  // one, or the one before if it was resumed, or none. kCryptoFailed: no memory.
+  // Client, before the ClientHello: offers the session that is kept. After the handshake: keeps
+  // this one, or the one before if it was resumed, or none. kCryptoFailed: no memory.
   Status OfferTicket();
   void KeepTicket();
 

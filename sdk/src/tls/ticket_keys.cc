@@ -30,8 +30,8 @@ class Aead {
   // out: [plain.size() + kTagBytes]
   Status Seal(const uint8_t* nonce, ByteSpan plain, uint8_t* out) {
     if (!is_ready_) return Status::kCryptoFailed;
-    const int failed = mbedtls_chachapoly_encrypt_and_tag(
-        &context_, plain.size(), nonce, nullptr, 0, plain.data(), out, out + plain.size());
+    const int failed = mbedtls_chachapoly_encrypt_and_tag(&context_, plain.size(), nonce, nullptr,
+                                                          0, plain.data(), out, out + plain.size());
     return failed == 0 ? Status::kOk : Status::kCryptoFailed;
   }
 
@@ -39,8 +39,8 @@ class Aead {
   Status Open(const uint8_t* nonce, ByteSpan sealed, uint8_t* out) {
     if (!is_ready_) return Status::kCryptoFailed;
     const size_t size = sealed.size() - kTagBytes;
-    const int failed = mbedtls_chachapoly_auth_decrypt(
-        &context_, size, nonce, nullptr, 0, sealed.data() + size, sealed.data(), out);
+    const int failed = mbedtls_chachapoly_auth_decrypt(&context_, size, nonce, nullptr, 0,
+                                                       sealed.data() + size, sealed.data(), out);
     if (failed == MBEDTLS_ERR_CHACHAPOLY_AUTH_FAILED) return Status::kMismatch;
     return failed == 0 ? Status::kOk : Status::kCryptoFailed;
   }
@@ -65,7 +65,8 @@ Status TlsTicketKeys::Renew(const Port& port, uint64_t now_ms) {
   Retire(now_ms);
   if (keys_[0].is_there && now_ms - keys_[0].born_ms < kTicketKeyLifeMs) return Status::kOk;
   TicketKey fresh;
-  if (Status s = port.entropy(port.context, MutableByteSpan(fresh.key.bytes)); s != Status::kOk) return s;
+  if (Status s = port.entropy(port.context, MutableByteSpan(fresh.key.bytes)); s != Status::kOk)
+    return s;
   fresh.born_ms = now_ms;
   fresh.is_there = true;
   keys_[1] = keys_[0];

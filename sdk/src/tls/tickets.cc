@@ -80,9 +80,8 @@ int WriteTicket(void* pointer, const mbedtls_ssl_session* made, unsigned char* b
   content[kSuiteAt + 1] = static_cast<uint8_t>(suite >> 8);
   __builtin_memcpy(content + kOwnerAt, session->owner, kTicketOwnerSize);
   __builtin_memcpy(content + kIdAt, identity.data(), identity.size());
-  const Status sealed =
-      context.ticket_keys->Seal(context.port, {content, kIdAt + identity.size()},
-                                {begin, static_cast<size_t>(end - begin)}, size);
+  const Status sealed = context.ticket_keys->Seal(context.port, {content, kIdAt + identity.size()},
+                                                  {begin, static_cast<size_t>(end - begin)}, size);
   if (sealed != Status::kOk) return kNoTicket;
   *life_s = static_cast<uint32_t>(kTicketLifeMs / 1000);
   return 0;

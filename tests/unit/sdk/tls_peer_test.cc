@@ -227,6 +227,39 @@ TEST(TlsPeer, AForgedTicketIsFollowedByAFullHandshake) {
   EXPECT_FALSE(is_resumed);
 }
 
+// Only a server seals tickets, so this is what a mistake of a server could open. Each content has
+// one part that is wrong: its size, the suite, the fingerprint or the id.
+TEST(TlsPeer, ASealedTicketOfAnyOtherContentIsFollowedByAFullHandshake) {
+  const int suite = MBEDTLS_TLS_PSK_WITH_CHACHA20_POLY1305_SHA256;
+  ForeignSession kept(suite);
+  TestEntropy entropy;
+  uint8_t content[kMaxTicketContent] = {};
+  size_t size = 0;
+  ASSERT_EQ(kept.keys.Open(entropy.port(), View(kept.ticket), content, &size), Status::kOk);
+  const std::vector<uint8_t> whole(content, content + size);
+  for (size_t at = 0; at < 2 * kMaxTicketContent; ++at) {
+    std::vector<uint8_t> changed = whole;
+    if (at <= kMaxTicketContent) {
+      changed.resize(at);
+    } else if (at - kMaxTicketContent >= kTlsMasterSize && at - kMaxTicketContent < size) {
+      changed[at - kMaxTicketContent] ^= 0x20;
+    }
+    if (changed == whole) continue;
+    uint8_t ticket[kMaxTicketSize];
+    size_t sealed = 0;
+    ASSERT_EQ(kept.keys.Seal(entropy.port(), View(changed), ticket, &sealed), Status::kOk);
+    unsigned char* const own = kept.session.MBEDTLS_PRIVATE(ticket);
+    const size_t own_size = kept.session.MBEDTLS_PRIVATE(ticket_len);
+    kept.session.MBEDTLS_PRIVATE(ticket) = ticket;
+    kept.session.MBEDTLS_PRIVATE(ticket_len) = sealed;
+    bool is_resumed = true;
+    EXPECT_EQ(kept.Resume(suite, &is_resumed), Status::kOk) << at;
+    EXPECT_FALSE(is_resumed) << at;
+    kept.session.MBEDTLS_PRIVATE(ticket) = own;
+    kept.session.MBEDTLS_PRIVATE(ticket_len) = own_size;
+  }
+}
+
 // What is no valid device id never reaches the key table, and is refused like a wrong key.
 TEST(TlsPeer, InvalidIdentitiesAreRefusedWithoutALookup) {
   for (const std::string& identity :
@@ -281,8 +314,8 @@ TEST(TlsPeer, ARepeatedExtensionBringsAResumedSessionNoNewTicket) {
          "01ff"
          "000200a8"
          "0100");
-  for (const uint8_t byte : {uint8_t{0}, static_cast<uint8_t>(size + 8), uint8_t{0}, uint8_t{35},
-                             uint8_t{0}, size}) {
+  for (const uint8_t byte :
+       {uint8_t{0}, static_cast<uint8_t>(size + 8), uint8_t{0}, uint8_t{35}, uint8_t{0}, size}) {
     body.push_back(byte);
   }
   body.insert(body.end(), kept.ticket.begin(), kept.ticket.end());

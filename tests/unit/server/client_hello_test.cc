@@ -94,6 +94,17 @@ std::vector<uint8_t> HelloOf(const Device& device) {
   return sent;
 }
 
+// RFC 7627 and RFC 5077: what a server that gives tickets looks for, and what no device sends that
+// was not told to.
+TEST(ClientHelloTest, TellsWhichExtensionsThereAre) {
+  const std::vector<uint8_t> hello = HelloOf(DeviceOf("pump-7", 1));
+  EXPECT_TRUE(HasExtension(View(hello), kExtendedMasterSecret));
+  EXPECT_FALSE(HasExtension(View(hello), 35));
+  for (const size_t size : {50, 100, 200}) {
+    EXPECT_FALSE(HasExtension(View(Hello(size)), kExtendedMasterSecret)) << size;
+  }
+}
+
 class HelloTokensTest : public testing::Test {
  protected:
   HelloTokensTest() {

@@ -14,8 +14,8 @@ Port SystemPort();
 // Milliseconds of CLOCK_MONOTONIC.
 uint64_t NowMs();
 
-// The same of CLOCK_BOOTTIME, which goes on while the machine is suspended; NowMs() where the system
-// has no such clock.
+// The same of CLOCK_BOOTTIME, which goes on while the machine is suspended; NowMs() where the
+// system has no such clock.
 uint64_t SinceBootMs();
 
 // Sleeps for `ms` milliseconds, or until a signal.
