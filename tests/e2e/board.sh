@@ -153,7 +153,7 @@ build_images() {
     echo "== device ${i}: ${cores[i]}"
     cmake -S "${source_dir}/examples/cortex_m" -B "${cores[i]}" -G Ninja \
       --toolchain "${source_dir}/toolchains/arm-none-eabi.cmake" "-DSOTTO_CPU=${cores[i]}" \
-      -DSOTTO_INSECURE_ENTROPY=ON -DSOTTO_DEVICE_TESTS=ON -DSOTTO_WARNINGS_AS_ERRORS=ON \
+      -DSOTTO_INSECURE_ENTROPY=ON -DSOTTO_DEVICE_TESTS=ON -DSOTTO_WARNINGS_AS_ERRORS=ON -DSOTTO_LINK_SILENCE_MS=5000 \
       "-DSOTTO_MBEDTLS_SOURCE_DIR=$(mbedtls_for "${cores[i]}")" \
       "-DSOTTO_DEVICE_KEY=${PWD}/key${i}.h" "-DSOTTO_DEVICE_SHARD=${PWD}/shard${i}.bin" \
       "-DSOTTO_PEER_JOB=$( ((i > 2)) || echo "${PWD}/job.h")" -DSOTTO_PEER_SHARE=coin:0.5 \
