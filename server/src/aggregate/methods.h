@@ -41,8 +41,9 @@ std::vector<std::string> OptimiserNames();
 const EstimatorInfo& ChooseEstimator(const AggregationOptions& options);
 const OptimiserInfo& ChooseOptimiser(const AggregationOptions& options);
 
-// Make the chosen method. The optimiser also puts the released models on a grid (released_grid.h) and
-// averages them (model_average.h), if the options ask for that. Both also throw std::invalid_argument for parameters out of range.
+// Make the chosen method. The optimiser also puts the released models on a grid (released_grid.h)
+// and averages them (model_average.h), if the options ask for that. Both also throw
+// std::invalid_argument for parameters out of range.
 std::unique_ptr<const Estimator> MakeEstimator(const AggregationOptions& options);
 std::unique_ptr<Optimiser> MakeOptimiser(const AggregationOptions& options);
 

@@ -31,8 +31,8 @@ struct AggregationOptions {
   double adam_beta2 = 0.99;      // decay of the mean of their squares, in [0, 1)
   double adam_epsilon = 1e-3;    // added to the root of that mean, model units; > 0
 
-  // c of the grid of the released models, see released_grid.h; 0: they are exact. What is asked for
-  // without a word is kDefaultGrid; this value is that of a job from before there was a grid.
+  // c of the grid of the released models, see released_grid.h; 0: they are exact. A request has
+  // kDefaultGrid unless it names another; a job that began before there was a grid has 0.
   double grid = 0.0;
 
   // Which average of the models is kept beside the last one: see model_average.h.

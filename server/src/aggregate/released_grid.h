@@ -28,11 +28,11 @@ namespace sotto::server {
 constexpr double kDefaultGrid = 0.25;
 constexpr double kMostGridFactor = 2;
 
-// The exponent of the power of two that is nearest to `unit` in ratio, at least the one of a model
-// whose largest parameter has this magnitude; absent: there is none up to 0.
+// The exponent of the power of two that is nearest to `unit` in ratio, or the least one that holds
+// a parameter of the magnitude `largest` if it is larger; absent: there is none up to 0.
 std::optional<int> GridExponent(double unit, double largest);
 
-// The optimiser `inner`, whose model is released on a grid. Its state holds that of `inner`.
+// The optimiser `inner`, whose model is released on a grid. Its state holds the state of `inner`.
 //   c  (0, kMostGridFactor]
 std::unique_ptr<Optimiser> MakeGrid(double c, std::unique_ptr<Optimiser> inner);
 

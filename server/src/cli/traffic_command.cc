@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kFooter[] =
-    "Bytes are those of the stream under TLS; what TCP, IP or a radio adds comes on top.\n"
+    "Bytes are counted in the stream under TLS; what TCP, IP or a radio adds comes on top.\n"
     "Example: sotto traffic --model lenet --frame 510 --delay 120 --speed 1200";
 
 struct TrafficRequest : JobRequest {

@@ -9,14 +9,14 @@
 //   Publish()       that model is the newest from now on: it is offered
 //
 // Each pair of a held and a wanted model is coded once: before the model is published, or, of
-// models that are not large, with the first offer. The codes of the newest model and of the one before it are kept, so a download that
-// has begun may end after the next publication.
+// models that are not large, with the first offer. The codes of the newest model and of the one
+// before it are kept, so a download that has begun may end after the next publication.
 //
 // Which models devices may hold: the released models of a grid, the last kMostHeldModels of them,
 // each kept as its code from zeros. A device that holds another one gets the difference from the
 // initial model, or from zeros, which costs hardly more bytes.
 //
-// Lengths. A code's length tells whoever sees the bytes for how long the device was not drawn. So
+// Lengths. A code's length tells an observer of the bytes for how long the device was not drawn. So
 // zeros follow each code, up to a multiple of kDownloadPadding bytes: most of that is hidden.
 //
 // Safe from any thread, but Prepare() and Publish(): one thread at a time. Views live until the
@@ -54,13 +54,13 @@ constexpr size_t kMostCodedAtOnce = 100'000;  // parameters
 
 // The largest exponent e in [kLeastGridExponent, kMostGridExponent] for which all parameters are
 // multiples of 2^e, at most kMostGridUnits of them in magnitude. Absent: there is none. A negative
-// zero is on no grid: its bytes are not those of the zero that a code gives.
+// zero is on no grid: a code gives the other zero, of other bytes.
 std::optional<int> GridOf(Span<const float> parameters);
 
 class ModelCodes {
  public:
   // No model is published yet.
-  //   model        of the parameters; shared with whoever owns it
+  //   model        of the parameters; its owner may keep it, too
   //   weights_key  public, of the initial model (sotto/initial_weights.h); absent: unknown, or it
   //                does not derive from one. One whose initial weights are all zero is not kept:
   //                the difference from zeros is the same.

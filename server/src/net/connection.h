@@ -18,8 +18,8 @@ namespace sotto::server {
 class SaidHello {
  public:
   // Makes a later Hello a whole one: what it leaves out is as before, but for hold_ms and differs.
-  // Its views then point into this object. Returns kOk; kWrongState if no whole Hello came before; or
-  // kMalformed, with nothing remembered, for a value that no Hello has.
+  // Its views then point into this object. Returns kOk; kWrongState if no whole Hello came before;
+  // or kMalformed, with nothing remembered, for a value that no Hello has.
   //   whole, later  of version kProtocolVersion, and 0
   void Remember(const Request& whole);
   Status Complete(Request* later);

@@ -81,8 +81,8 @@ class Attempt {
   // The answer to a device's request.
   //   device   the registry's index of an authenticated device
   //   request  a Hello must have passed RefuseHello()
-  // The reply's bytes point into the model's. A closed attempt accepts nothing: it tells a device to
-  // wait, or that the device is not in the cohort.
+  // The reply's bytes point into the model's. A closed attempt accepts nothing: it tells a device
+  // to wait, or that the device is not in the cohort.
   Reply Answer(uint32_t device, const Request& request);
 
   // A drawn device has asked for a part of a model. It has checked in with its Hello.

@@ -33,7 +33,7 @@ privacy::Plan PlanFromConfiguration(const std::string& path, const std::string& 
 // The epsilon budget of a stored configuration; +infinity: none. Throws as PlanFromConfiguration().
 double BudgetFromConfiguration(const std::string& path, const std::string& held);
 
-// The options that a job keeps (JobField::is_kept) and that the request does not name become those
+// An option that a job keeps (JobField::is_kept) and that the request does not name gets the value
 // of a stored configuration. Throws as PlanFromConfiguration().
 void KeepBegun(const std::string& path, const std::string& held, JobRequest* request);
 

@@ -1,6 +1,6 @@
 // What devices download of a job's models, from its store. Part of sotto::server/store.
 //
-// One thread at a time, that of the store.
+// One thread at a time, the store's.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace sotto::server {
 
-// The codes of a job's models with those of its releases that devices may hold: the last
-// kMostHeldModels that the store has. No model is published yet. Throws as the store does.
+// The codes of a job's models. Devices may hold the last kMostHeldModels releases that the store
+// has. No model is published yet. Throws as the store does.
 std::shared_ptr<ModelCodes> ReadCodes(Store& store, const JobEntry& job);
 
 }  // namespace sotto::server

@@ -32,7 +32,7 @@ class SharedMemory {
   explicit SharedMemory(const ModelInfo& model);
 
   // The buffers of a device with its own memory.
-  //   base  that of the device; empty: a shared one, which keeps no model from round to round
+  //   base  the device's; empty: a shared one, which keeps no model from round to round
   ClientBuffers With(Span<float> base, Span<float> update, MutableByteSpan chunk,
                      Span<uint64_t> words);
 

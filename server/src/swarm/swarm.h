@@ -5,7 +5,7 @@
 // device.cc a device, faults.h what goes wrong on purpose, figures.h what is measured.
 //
 // The devices of a loop share the memory that training takes: see SharedMemory in device.h. Each
-// has a model of its own, from which it takes the next one as a difference.
+// has its own model, from which it takes the next one as a difference.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 // How many bytes the downloads of a plan have, before it is run. Part of sotto::server/traffic.
 //
-// Under noise a released model is the noise of the rounds so far, as far as its bytes are concerned:
-// border pixels that no sample ever moves cost as much as the others. So the job's own estimator and
-// optimiser make models of noise alone, and the codes of their differences are counted, for devices
-// that were asked before as the plan's sampling asks them. Without noise the steps are as long as the
-// clipping bound allows, which is more than a training makes.
+// Under noise a released model is the noise of the rounds so far, as far as its bytes are
+// concerned: border pixels that no sample ever moves cost as much as the others. So the job's own
+// estimator and optimiser make models of noise alone, and the codes of their differences are
+// counted, for devices that were asked before as the plan's sampling asks them. Without noise the
+// steps are as long as the clipping bound allows, which is more than a training makes.
 //
 // Pure: the noise has a fixed seed.
 #pragma once

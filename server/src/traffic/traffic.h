@@ -1,8 +1,8 @@
 // What a participation of a device costs on its link. Part of sotto::server/traffic.
 //
 // The messages are encoded as a device and a server encode them, so their bytes are counted, not
-// estimated. Each message is a frame, in a record of TLS of its own. Bytes are those of the stream
-// that TLS needs: what TCP, IP or a radio adds comes on top.
+// estimated. Each message is a frame, and each frame a record of TLS. Bytes are counted in the
+// stream under TLS: what TCP, IP or a radio adds comes on top.
 //
 // Pure functions, safe from any thread.
 #pragma once

@@ -1,4 +1,5 @@
 // Tests of a job's answers to devices that take models as differences, and to those that do not.
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <vector>
 
@@ -131,8 +132,8 @@ TEST(Download, AnUnknownCodeAndAnOffsetBehindTheEndAreRefused) {
   EXPECT_EQ(reply.code, ErrorCode::kMalformed);
 }
 
-// Until a release is shown, devices see the one before it. A server that publishes at a set time must
-// not be hastened.
+// Until a release is shown, devices see the one before it. A server that publishes at a set time
+// must not be hastened.
 TEST(Download, AReleaseIsShownByItsPublication) {
   DownloadJob small;
   small.Round();

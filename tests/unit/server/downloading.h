@@ -1,6 +1,7 @@
 // For tests: a device that holds a model and takes what it is offered, as sotto/messages.h says.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <gtest/gtest.h>

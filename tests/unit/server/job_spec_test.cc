@@ -314,8 +314,8 @@ TEST(JobSpec, AResumedJobKeepsItsInitialModelAndTakesNoOther) {
   EXPECT_TRUE(Says(RefusalOf(held, other), "began with initial_model = \""));
 }
 
-// What a job without the field counts as: one before there was the option. Discarded if the field is
-// derived and has no default.
+// What a job without the field counts as: one before there was the option. Discarded if the field
+// is derived and has no default.
 Json DefaultOf(const std::string& stored_name) {
   for (const JobField& field : OptionsOf(JobFields())) {
     if (field.stored_name() != stored_name) continue;

@@ -1,5 +1,5 @@
-// Tests of what devices download of a job's models: each pair is coded once, and a device that takes an
-// offer has the model, bit by bit.
+// Tests of what devices download of a job's models: each pair is coded once, and a device that
+// takes an offer has the model, bit by bit.
 #include "downloads/model_codes.h"
 
 #include <cmath>

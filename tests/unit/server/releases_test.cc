@@ -1,6 +1,7 @@
 // Tests of what devices get that fetch the newest release, from a store and from a job that runs.
 #include "service/releases.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
