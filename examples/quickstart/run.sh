@@ -82,7 +82,8 @@ Done. $(result devices) simulated devices trained $(result model) on $(result da
   accuracy  $(number initial_accuracy 4) -> $(number accuracy 4) on the test set
   epsilon   $(number_up epsilon 3) at delta $(result delta), $(result adjacency) adjacency: what the released models and
             the network tell about one device, which takes part in at most ${turns} rounds; the server is trusted
-  upload    $(number bytes_up_per_device_round 0) bytes a device and round (as 4-byte floats: $(result bytes_up_float32))
+  upload    $(number bytes_up_per_device_round 0) bytes a device and round
+  both ways $(number participation_bytes_up 0) bytes up and $(number participation_bytes_down 0) down a participation (float32 both ways: $(number participation_bytes_float32 0))
   time      $((ready - started)) s to install and build, $((SECONDS - ready)) s to train
   live      ${live}
   files     ${out}/results.json

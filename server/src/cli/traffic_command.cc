@@ -1,5 +1,5 @@
 #include <fmt/format.h>
-#include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/rows.h"
+#include "sotto/frame_link.h"
 #include "spec/make_job.h"
 #include "traffic/planned_download.h"
 #include "traffic/traffic.h"
@@ -20,11 +21,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kFooter[] =
     "Bytes are counted in the stream under TLS; what TCP, IP or a radio adds comes on top.\n"
-    "Example: sotto traffic --model lenet --frame 510 --delay 120 --speed 1200";
+    "Example: sotto traffic --model lenet --frame 510 --link-frame 64 --delay 120 --speed 1200";
 
 struct TrafficRequest : JobRequest {
   uint32_t devices = 1000;
-  uint32_t frame = kBoardsFrame;
+  LinkShape link;
   double delay_ms = 0;
   double bytes_per_s = 0;  // 0: any number
   std::string json;
@@ -34,11 +35,18 @@ std::vector<Field<TrafficRequest>> TrafficRows() {
   using Row = Field<TrafficRequest>;
   std::vector<Row> rows = {
       Row("devices", &TrafficRequest::devices, "devices in the fleet, N").Within({1, 1000000}),
-      Row("frame", &TrafficRequest::frame,
+      Row("frame", At(&TrafficRequest::link, &LinkShape::max_frame),
           "the largest message that a device takes, ClientConfig::max_frame; sotto-client's is "
           "4096")
           .Within({kMinMaxFrame, 16384})
           .Unit("bytes"),
+      Row("link-frame", At(&TrafficRequest::link, &LinkShape::link_frame),
+          "count a link of small frames of so many bytes below TLS, sdk/LINKS.md; 0: a stream")
+          .Within({0, kLargestFrame})
+          .Unit("bytes"),
+      Row("window", At(&TrafficRequest::link, &LinkShape::window), "frames in a turn of that link")
+          .Within({1, kLargestWindow})
+          .Needs("link-frame"),
       Row("delay", &TrafficRequest::delay_ms, "time of a turnaround on the link, for a time")
           .Within({0, 1e6})
           .Unit("ms"),
@@ -62,29 +70,22 @@ struct Line {
 
 struct Answer {
   JobConfig job;
-  std::optional<PlannedDownload> download;  // absent: float32
   double upload = 0;
+  PlannedParticipation planned;
   std::vector<Line> lines;  // of a participation, in its order
-  Traffic total;
-  Traffic as_float32;  // both ways
   Traffic idle_poll;
 };
 
 Answer AnswerOf(const TrafficRequest& r) {
   Answer answer;
   answer.job = MakeJob(r, r.devices);
-  const JobConfig& job = answer.job;
-  const double raw = 4.0 * job.model->parameters;
-  answer.upload = UpdateBytes(job);
-  if (job.aggregation.grid > 0) answer.download = DownloadsOf(job, kDownloadPadding);
-  const Participation parts = ParticipationIn(job, answer.download ? answer.download->mean : raw,
-                                              answer.download.has_value(), answer.upload, r.frame);
+  answer.upload = UpdateBytes(answer.job);
+  answer.planned = PlanParticipation(answer.job, answer.upload, r.link);
+  const Participation& parts = answer.planned.parts;
   answer.lines = {{"Hello, Train", "task", parts.task},
                   {"model", "model", parts.model},
                   {"update", "update", parts.update}};
-  answer.total = parts.Total();
-  answer.as_float32 = ParticipationIn(job, raw, false, raw, r.frame).Total();
-  answer.idle_poll = IdlePoll(answer.download.has_value(), r.frame);
+  answer.idle_poll = IdlePoll(answer.planned.download.has_value(), r.link);
   return answer;
 }
 
@@ -107,23 +108,25 @@ std::string Describe(const TrafficRequest& r, const Answer& answer) {
   std::string text = fmt::format(
       "{}, {} parameters; {} sampling, {} of {} devices; messages of at most {} bytes\n",
       job.model->name, job.model->parameters, privacy::Name(job.plan.sampling),
-      BytesText(job.plan.ExpectedCohort()), job.plan.devices, r.frame);
+      BytesText(job.plan.ExpectedCohort()), job.plan.devices, r.link.max_frame);
   text += fmt::format("  {:<28}{:>12}{:>12}{:>9}\n", "one participation", "bytes up", "bytes down",
                       "turns");
   for (const Line& line : answer.lines) text += LineText(r, line.name, line.traffic);
-  text += LineText(r, "all of it", answer.total);
-  text += LineText(r, "with float32 both ways", answer.as_float32);
-  const double ratio =
-      (answer.as_float32.up + answer.as_float32.down) / (answer.total.up + answer.total.down);
-  text += fmt::format("  both ways {:.1f} times fewer bytes than float32\n", ratio);
-  if (answer.download) {
+  const Traffic total = answer.planned.parts.Total();
+  const Traffic& as_float32 = answer.planned.as_float32;
+  text += LineText(r, "all of it", total);
+  text += LineText(r, "with float32 both ways", as_float32);
+  text += fmt::format("  both ways {:.1f} times fewer bytes than float32\n",
+                      as_float32.Bytes() / total.Bytes());
+  if (answer.planned.download) {
     text += fmt::format(
         "  the model is a code of {:.0f} bytes in the mean, {:.0f} for a newcomer, {:.0f} at most; "
         "float32 {}\n",
-        answer.download->mean, answer.download->first, answer.download->largest,
-        4 * uint64_t{job.model->parameters});
+        answer.planned.download->mean, answer.planned.download->first,
+        answer.planned.download->largest, 4 * uint64_t{job.model->parameters});
   }
   text += LineText(r, "once a connection: handshake", kFullHandshake);
+  text += LineText(r, "  resumed by a ticket", kResumedHandshake);
   text += LineText(r, "a poll without work", answer.idle_poll);
   return text;
 }
@@ -135,23 +138,30 @@ Json TrafficToJson(const Traffic& traffic) {
 Json ToJson(const TrafficRequest& r, const Answer& answer) {
   Json json = {{"model", answer.job.model->name},
                {"parameters", answer.job.model->parameters},
-               {"frame", r.frame},
+               {"frame", r.link.max_frame},
                {"upload_bytes", answer.upload},
                {"download_bytes", nullptr}};
-  if (answer.download) {
-    json["download_bytes"] = {{"mean", answer.download->mean},
-                              {"first", answer.download->first},
-                              {"largest", answer.download->largest}};
+  if (answer.planned.download) {
+    json["download_bytes"] = {{"mean", answer.planned.download->mean},
+                              {"first", answer.planned.download->first},
+                              {"largest", answer.planned.download->largest}};
   }
   for (const Line& line : answer.lines) json[line.json] = TrafficToJson(line.traffic);
-  json["participation"] = TrafficToJson(answer.total);
-  json["float32_both_ways"] = TrafficToJson(answer.as_float32);
+  json["participation"] = TrafficToJson(answer.planned.parts.Total());
+  json["float32_both_ways"] = TrafficToJson(answer.planned.as_float32);
   json["handshake"] = TrafficToJson(kFullHandshake);
+  json["resumed_handshake"] = TrafficToJson(kResumedHandshake);
   json["idle_poll"] = TrafficToJson(answer.idle_poll);
   return json;
 }
 
 void Run(const TrafficRequest& request) {
+  const uint32_t frame = request.link.link_frame;
+  if (frame != 0 && frame < kSmallestFrame) {
+    throw std::invalid_argument(fmt::format(
+        "--link-frame {}: a link of small frames takes frames of {} to {} bytes; 0: a stream",
+        frame, kSmallestFrame, kLargestFrame));
+  }
   RequireOutput(request.json);
   const Answer answer = AnswerOf(request);
   PrintResults(request.json, Describe(request, answer), ToJson(request, answer));

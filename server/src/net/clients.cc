@@ -282,7 +282,26 @@ void Server::Loop::Respond(Client& client) {
     session.ask_by_ms = now() + kAskAtOnceMs;
   session.reply.wait_ms = Jittered(session.reply.wait_ms);
   pace_.OnReply(session.device, session.reply, now());
+  const bool is_task = session.reply.kind == Reply::Kind::kTrain;
+  const bool is_end = session.reply.kind == Reply::Kind::kAck && session.reply.complete;
   session.connection.Respond(session.reply, now());
+  CountMoved(session, is_task, is_end);
+}
+
+// A device that has got its task over another connection is not counted: a part of what it has moved
+// is unknown.
+void Server::Loop::CountMoved(Session& session, bool is_task, bool is_end) {
+  if (is_task) session.at_task = session.moved;
+  session.moved = {session.connection.received(), session.connection.answered(),
+                   session.moved.turns + 1};
+  if (!is_end || !session.at_task) return;
+  const Moved& moved = session.moved;
+  const Moved& before = *session.at_task;
+  traffic_.devices += 1;
+  traffic_.bytes_up += moved.up - before.up;
+  traffic_.bytes_down += moved.down - before.down;
+  traffic_.turns += moved.turns - before.turns;
+  session.at_task.reset();
 }
 
 void Server::Loop::LogRefusal(const Client& client) {

@@ -51,6 +51,7 @@ bool FrameConnection::wants_input() const {
 int FrameConnection::TlsSend(void* context, const uint8_t* bytes, size_t size) {
   auto* self = static_cast<FrameConnection*>(context);
   self->output_.insert(self->output_.end(), bytes, bytes + size);
+  self->answered_ += size;
   return static_cast<int>(size);
 }
 
@@ -90,6 +91,7 @@ void FrameConnection::KeepInput() {
 void FrameConnection::OnBytes(ByteSpan bytes, uint64_t now_ms) {
   if (state_ == State::kClosed) return;
   if (bytes.empty()) peer_closed_ = true;
+  received_ += bytes.size();
   fresh_input_ = bytes;
   if (state_ != State::kHandshake) Advance(now_ms);
   KeepInput();

@@ -67,6 +67,9 @@ class FrameConnection {
   State state() const { return state_; }
   // The authenticated device's name; empty before the handshake.
   const std::string& device() const { return device_; }
+  // Bytes from and for the network so far, those of the handshake too.
+  uint64_t received() const { return received_; }
+  uint64_t answered() const { return answered_; }
   // After the handshake: whether it resumed a session by a ticket.
   bool is_resumed() const { return tls_.is_resumed(); }
   // Why the handshake failed; kOk: it did not. kMismatch: the client does not hold the key.
@@ -113,6 +116,8 @@ class FrameConnection {
   std::vector<uint8_t> output_;  // for the network
   size_t output_sent_ = 0;
   bool peer_closed_ = false;
+  uint64_t received_ = 0;
+  uint64_t answered_ = 0;
   std::unique_ptr<uint8_t[]> frame_;  // while a frame arrives
   FrameReader reader_{MutableByteSpan()};
   std::vector<uint8_t> message_;  // whole, until RespondFrame()

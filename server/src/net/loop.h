@@ -63,6 +63,13 @@ class Server::Loop {
  private:
   using Id = Admission::Id;
 
+  // What a device has moved since some time, both ways.
+  struct Moved {
+    uint64_t up = 0;  // bytes
+    uint64_t down = 0;
+    uint64_t turns = 0;
+  };
+
   // What a connection has from its handshake on.
   struct Session {
     Session(Loop& owner, uint64_t begin_ms)
@@ -93,6 +100,9 @@ class Server::Loop {
     int lost = 0;                  // how its network failed, an error of libuv; 0: it has not
     uint64_t ask_by_ms = 0;        // it was told to ask at once; 0: it was not, or it has
     std::exception_ptr failure;    // of the current answer
+    Moved moved;                   // up to its last answer
+    std::optional<Moved>
+        at_task;  // the same before the Hello that got its task; absent: it has none
     bool writing = false;
     uint64_t write_deadline_ms = 0;  // while writing
     bool working = false;            // a decoder has the answer to make
@@ -173,6 +183,7 @@ class Server::Loop {
   void Answer(Client& client);
   static void AskJob(Client& client);
   void Respond(Client& client);
+  void CountMoved(Session& session, bool is_task, bool is_end);
   void LogRefusal(const Client& client);
   uint32_t Jittered(uint32_t wait_ms);
   void Close(Client& client, const char* reason = "");
@@ -335,7 +346,8 @@ class Server::Loop {
   bool in_pool_work_ = false;
   bool is_running_ = false;
   RoundOutcome outcome_;
-  std::exception_ptr failure_;  // what Run() throws
+  RoundOutcome::Traffic traffic_;  // of the attempt under way
+  std::exception_ptr failure_;     // what Run() throws
   // The schedule: both times, and how much of LoopMonitor::slept_ms() is in them.
   uint64_t deadline_ms_ = 0;     // of the open attempt
   uint64_t publication_ms_ = 0;  // of the open or closed attempt's result

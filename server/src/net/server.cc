@@ -416,6 +416,7 @@ void Server::Loop::OnRoundClosed() {
 void Server::Loop::Publish() {
   awaits_publication_ = false;
   if (outcome_.released) job_->ShowRelease();
+  outcome_.traffic = std::exchange(traffic_, {});
   outcome_.opened_ms = phase_.opened_ms;
   outcome_.closed_ms = closed_ms_;
   outcome_.published_ms = WallClockMs();

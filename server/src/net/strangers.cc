@@ -239,6 +239,7 @@ void Server::Loop::OnProof(Client& client) {
     return;
   }
   session.proved = true;
+  session.moved = {session.connection.received(), session.connection.answered(), 0};
   session.device = devices_->Find(session.connection.device());
   const auto rekeyed = rekeyed_.find(session.device);
   const bool has_old_key = rekeyed != rekeyed_.end() && rekeyed->second > session.fleet;

@@ -75,6 +75,14 @@ FigureValue AccountantOf(const RoundFacts& facts) {
   return headline == nullptr ? privacy::Claim().accountant : headline->accountant;
 }
 
+// The mean over the devices that were counted.
+template <auto kMember>
+FigureValue OfTraffic(const RoundFacts& facts) {
+  const RoundOutcome::Traffic& traffic = facts.outcome->traffic;
+  if (traffic.devices == 0) return {};
+  return static_cast<double>(traffic.*kMember) / static_cast<double>(traffic.devices);
+}
+
 FigureValue NoiseToSignalOf(const RoundFacts& facts) {
   const std::optional<UpdateFigures>& figures = facts.outcome->figures;
   return figures ? ValueOf(figures->noise_to_signal) : FigureValue();
@@ -199,6 +207,18 @@ const RoundFigure kFigures[] = {
         .Seen(OfOutcome<&Outcome::update_bytes>)
         .Words("bytes")
         .Sum({"sotto_update_bytes_total", "Bytes of accepted updates", false}),
+    Operators(kResults | kOverview | kPageTable | kMetrics, "bytes_up", "bytes",
+              "mean that a device sent for its participation, TLS included")
+        .Seen(OfTraffic<&RoundOutcome::Traffic::bytes_up>)
+        .Gauge("sotto_participation_bytes_up", "Mean bytes from a device in the last attempt"),
+    Operators(kResults | kOverview | kPageTable | kMetrics, "bytes_down", "bytes",
+              "mean that it received")
+        .Seen(OfTraffic<&RoundOutcome::Traffic::bytes_down>)
+        .Gauge("sotto_participation_bytes_down", "Mean bytes to a device in the last attempt"),
+    Operators(kResults | kOverview | kPageTable | kMetrics, "turns", "turnarounds",
+              "mean number of its requests")
+        .Seen(OfTraffic<&RoundOutcome::Traffic::turns>)
+        .Gauge("sotto_participation_turns", "Mean requests of a device in the last attempt"),
     Operators(kResults | kOverview | kMetrics, "noise_to_signal", "",
               "norm of the update's noise over the norm of the rest, estimated")
         .Seen(NoiseToSignalOf)

@@ -29,6 +29,15 @@ struct RoundOutcome {
   LackCounts lacking;         // devices that were told to wait for what they lack, drawn or not
   uint32_t topped_up = 0;     // zero updates added so that the noise is constant
   uint64_t update_bytes = 0;  // encoded bytes of all reports
+  // Set by the server: what the devices whose whole participation it saw over one connection have
+  // moved for it, from their Hello to the end of their update, TLS included.
+  struct Traffic {
+    uint32_t devices = 0;
+    uint64_t bytes_up = 0;
+    uint64_t bytes_down = 0;
+    uint64_t turns = 0;  // requests
+  };
+  Traffic traffic;
   // Set by the server: published so long after its time; and when the attempt opened, was closed
   // and had its result published, in milliseconds since 1970.
   uint64_t late_ms = 0;

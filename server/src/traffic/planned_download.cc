@@ -121,6 +121,16 @@ double CodeBytes(const std::vector<float>& held, const std::vector<float>& wante
 
 }  // namespace
 
+PlannedParticipation PlanParticipation(const JobConfig& job, double upload, const LinkShape& link) {
+  const double raw = 4.0 * job.model->parameters;
+  PlannedParticipation planned;
+  if (job.aggregation.grid > 0) planned.download = DownloadsOf(job, kDownloadPadding);
+  const double download = planned.download ? std::min(planned.download->mean, raw) : raw;
+  planned.parts = ParticipationIn(job, download, planned.download.has_value(), upload, link);
+  planned.as_float32 = ParticipationIn(job, raw, false, raw, link).Total();
+  return planned;
+}
+
 PlannedDownload DownloadsOf(const JobConfig& job, uint32_t padding) {
   if (job.aggregation.grid == 0) {
     throw std::invalid_argument("without a grid models are downloaded as float32");

@@ -10,9 +10,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "downloads/model_codes.h"  // kDownloadPadding
 #include "round/job_config.h"
+#include "traffic/traffic.h"
 
 namespace sotto::server {
 
@@ -21,6 +23,16 @@ struct PlannedDownload {
   double largest = 0;  // of those that were drawn
   double first = 0;    // mean of a device that takes part for the first time
 };
+
+// A participation as it is planned.
+struct PlannedParticipation {
+  std::optional<PlannedDownload> download;  // absent: the models are downloaded as float32
+  Participation parts;
+  Traffic as_float32;  // the whole of it, if model and update were float32
+};
+
+//   upload  bytes of the encoded update
+PlannedParticipation PlanParticipation(const JobConfig& job, double upload, const LinkShape& link);
 
 // Of the codes of a job with a grid. Throws std::invalid_argument for a job without one.
 //   padding  a code has a multiple of so many bytes; 0: any

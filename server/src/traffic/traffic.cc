@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "sotto/frame_link.h"
 #include "sotto/posix/check.h"
 #include "sotto/random.h"
 #include "sotto/update_codec.h"
@@ -44,6 +45,22 @@ void RequireFits(Status status) {
       "a message of the protocol does not fit so small a frame; give a larger one");
 }
 
+// A message on a link: bytes of the sender and of the other side's answers, and turns of the link.
+struct OnLink {
+  double sent = 0;
+  double answered = 0;
+  double turns = 1;
+};
+
+OnLink OverLink(size_t bytes, const LinkShape& link) {
+  if (link.link_frame == 0) return {static_cast<double>(bytes), 0, 1};
+  constexpr double kAnswer = kFrameLinkHeader + 1;
+  const double frames =
+      std::ceil(static_cast<double>(bytes) / (link.link_frame - kFrameLinkHeader));
+  const double turns = std::ceil(frames / link.window);
+  return {static_cast<double>(bytes) + frames * kFrameLinkHeader, turns * kAnswer, turns};
+}
+
 // Chunks of so many bytes at most, each in its own exchange.
 template <class Exchange>
 Traffic InChunks(uint64_t size, uint32_t most, Exchange exchange) {
@@ -64,20 +81,22 @@ Traffic& Traffic::operator+=(const Traffic& other) {
   return *this;
 }
 
-Traffic TrafficOf(const Request& request, const Reply& reply, uint32_t max_frame) {
-  std::vector<uint8_t> frame(kFrameHeaderSize + max_frame);
+Traffic TrafficOf(const Request& request, const Reply& reply, const LinkShape& link) {
+  std::vector<uint8_t> frame(kFrameHeaderSize + link.max_frame);
   const MutableByteSpan out(frame.data(), frame.size());
   size_t up = 0;
   size_t down = 0;
-  RequireFits(EncodeRequest(request, max_frame, out, &up));
-  RequireFits(EncodeReply(reply, max_frame, out, &down));
-  return {static_cast<double>(up + kRecordOverhead), static_cast<double>(down + kRecordOverhead),
-          1};
+  RequireFits(EncodeRequest(request, link.max_frame, out, &up));
+  RequireFits(EncodeReply(reply, link.max_frame, out, &down));
+  const OnLink there = OverLink(up + kRecordOverhead, link);
+  const OnLink back = OverLink(down + kRecordOverhead, link);
+  // The last answer of the link is not waited for: the reply, or the next request, comes behind it.
+  return {there.sent + back.answered, back.sent + there.answered, there.turns + back.turns - 1};
 }
 
-Traffic TrafficOfDownload(uint64_t size, uint32_t code, uint32_t max_frame) {
-  const std::vector<uint8_t> bytes(MaxChunkBytes(max_frame));
-  return InChunks(size, MaxChunkBytes(max_frame), [&](uint32_t offset, uint32_t count) {
+Traffic TrafficOfDownload(uint64_t size, uint32_t code, const LinkShape& link) {
+  const std::vector<uint8_t> bytes(MaxChunkBytes(link.max_frame));
+  return InChunks(size, MaxChunkBytes(link.max_frame), [&](uint32_t offset, uint32_t count) {
     Request get;
     get.kind = Request::Kind::kGetModel;
     get.offset = offset;
@@ -85,11 +104,11 @@ Traffic TrafficOfDownload(uint64_t size, uint32_t code, uint32_t max_frame) {
     Reply chunk;
     chunk.kind = Reply::Kind::kModelChunk;
     chunk.bytes = ViewOf(bytes).first(count);
-    return TrafficOf(get, chunk, max_frame);
+    return TrafficOf(get, chunk, link);
   });
 }
 
-Traffic TrafficOfUpload(uint64_t size, uint32_t max_frame) {
+Traffic TrafficOfUpload(uint64_t size, const LinkShape& link) {
   const TypicalBytes typical;
   Request begin;
   begin.kind = Request::Kind::kUpdateBegin;
@@ -99,9 +118,9 @@ Traffic TrafficOfUpload(uint64_t size, uint32_t max_frame) {
   Reply ack;
   ack.kind = Reply::Kind::kAck;
   ack.salt.is_there = true;
-  Traffic sum = TrafficOf(begin, ack, max_frame);
-  const std::vector<uint8_t> bytes(MaxChunkBytes(max_frame));
-  sum += InChunks(size, MaxChunkBytes(max_frame), [&](uint32_t offset, uint32_t count) {
+  Traffic sum = TrafficOf(begin, ack, link);
+  const std::vector<uint8_t> bytes(MaxChunkBytes(link.max_frame));
+  sum += InChunks(size, MaxChunkBytes(link.max_frame), [&](uint32_t offset, uint32_t count) {
     Request chunk;
     chunk.kind = Request::Kind::kUpdateChunk;
     chunk.offset = offset;
@@ -111,7 +130,7 @@ Traffic TrafficOfUpload(uint64_t size, uint32_t max_frame) {
     held.kind = Reply::Kind::kAck;
     held.offset = offset + count;
     held.complete = chunk.last;
-    return TrafficOf(chunk, held, max_frame);
+    return TrafficOf(chunk, held, link);
   });
   return sum;
 }
@@ -124,9 +143,9 @@ Traffic Participation::Total() const {
 }
 
 Participation ParticipationIn(const JobConfig& job, double download, bool is_difference,
-                              double upload, uint32_t max_frame) {
+                              double upload, const LinkShape& link) {
   const TypicalBytes typical;
-  Request hello = HelloOf(typical, max_frame);
+  Request hello = HelloOf(typical, link.max_frame);
   Reply train;
   train.kind = Reply::Kind::kTrain;
   train.task = job.TaskFor(1, job.training.clip_l2);
@@ -140,14 +159,14 @@ Participation ParticipationIn(const JobConfig& job, double download, bool is_dif
     train.model = {ViewOf(typical.check), kMostGrid, ModelBase::kHeld,
                    ViewOf(typical.key),   size,      UINT32_MAX};
   }
-  return {TrafficOf(hello, train, max_frame),
-          TrafficOfDownload(size, is_difference ? UINT32_MAX : 0, max_frame),
-          TrafficOfUpload(static_cast<uint64_t>(std::llround(upload)), max_frame)};
+  return {TrafficOf(hello, train, link),
+          TrafficOfDownload(size, is_difference ? UINT32_MAX : 0, link),
+          TrafficOfUpload(static_cast<uint64_t>(std::llround(upload)), link)};
 }
 
-Traffic IdlePoll(bool is_short, uint32_t max_frame) {
+Traffic IdlePoll(bool is_short, const LinkShape& link) {
   const TypicalBytes typical;
-  Request hello = HelloOf(typical, max_frame);
+  Request hello = HelloOf(typical, link.max_frame);
   if (is_short) {
     hello = Request();
     hello.kind = Request::Kind::kHello;
@@ -158,7 +177,7 @@ Traffic IdlePoll(bool is_short, uint32_t max_frame) {
   Reply wait;
   wait.kind = Reply::Kind::kWait;
   wait.state = WaitState::kRounds;  // at once, behind a Hello that was held
-  return TrafficOf(hello, wait, max_frame);
+  return TrafficOf(hello, wait, link);
 }
 
 // Of a large net a part is encoded.

@@ -21,25 +21,35 @@ struct Traffic {
   double turns = 0;  // turnarounds: one request and its reply
 
   Traffic& operator+=(const Traffic& other);
-  Traffic operator*(double times) const { return {up * times, down * times, turns * times}; }
+  double Bytes() const { return up + down; }
 };
 
 // Bytes that TLS 1.2 adds to a message: the record's header and the tag of ChaCha20-Poly1305.
 constexpr uint32_t kRecordOverhead = 21;
 
-// A TLS handshake, once a connection. Measured: tests/unit/server/traffic_test.cc.
-constexpr Traffic kFullHandshake = {302, 228, 2};
+// A TLS handshake, once a connection: a full one, and one that resumes a session by a ticket
+// (tls_tickets.h). sdk/FOOTPRINT.md has the measurement.
+constexpr Traffic kFullHandshake = {272, 233, 2};
+constexpr Traffic kResumedHandshake = {333, 139, 1};
 
-// The largest messages that both sides take, kMinMaxFrame to kMaxMaxFrame.
-constexpr uint32_t kBoardsFrame = 510;  // of examples/cortex_m
+constexpr uint32_t kBoardsFrame = 510;  // the largest message of examples/cortex_m
+
+// How messages travel.
+struct LinkShape {
+  uint32_t max_frame = kBoardsFrame;  // the largest message that both sides take
+  // Below TLS a link of small frames (sotto/frame_link.h) of so many bytes, without losses; 0: a
+  // stream, such as TCP.
+  uint32_t link_frame = 0;
+  uint32_t window = 16;  // frames in a turn of that link
+};
 
 // One request and its reply. Throws std::invalid_argument for a message that does not fit.
-Traffic TrafficOf(const Request& request, const Reply& reply, uint32_t max_frame);
+Traffic TrafficOf(const Request& request, const Reply& reply, const LinkShape& link);
 
 // `size` bytes in as many messages as it takes: a download by GetModel, or the chunks of an upload.
 //   code  Request::code; 0: float32
-Traffic TrafficOfDownload(uint64_t size, uint32_t code, uint32_t max_frame);
-Traffic TrafficOfUpload(uint64_t size, uint32_t max_frame);
+Traffic TrafficOfDownload(uint64_t size, uint32_t code, const LinkShape& link);
+Traffic TrafficOfUpload(uint64_t size, const LinkShape& link);
 
 // The parts of a participation.
 struct Participation {
@@ -54,12 +64,12 @@ struct Participation {
 //   download  bytes of the model's code; `is_difference` false: float32, and no offer
 //   upload    bytes of the encoded update
 Participation ParticipationIn(const JobConfig& job, double download, bool is_difference,
-                              double upload, uint32_t max_frame);
+                              double upload, const LinkShape& link);
 
 // A poll of a device that is not asked: a later Hello of a connection, which the server holds, and
 // Wait.
 //   is_short  false: as devices and servers of an earlier version say it
-Traffic IdlePoll(bool is_short, uint32_t max_frame);
+Traffic IdlePoll(bool is_short, const LinkShape& link);
 
 // Bytes of an update: one of norm C along a random direction, encoded.
 double UpdateBytes(const JobConfig& job);

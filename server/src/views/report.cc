@@ -14,6 +14,8 @@
 #include "sotto/bytes.h"
 #include "sotto/model/model_text.h"
 #include "sotto/version.h"
+#include "traffic/planned_download.h"
+#include "traffic/traffic.h"
 #include "views/claims_output.h"
 #include "views/figures.h"
 #include "views/round_output.h"
@@ -342,11 +344,22 @@ std::string DescribeRound(const SimulationConfig& config, const RoundReport& rep
   return text;
 }
 
+// What a participation costs on a link; `upload` bytes is its update.
+std::string DescribeTraffic(const JobConfig& job, double upload) {
+  if (!job.codec->servable) return "";
+  const PlannedParticipation planned = PlanParticipation(job, upload, {});
+  const Traffic total = planned.parts.Total();
+  return fmt::format(
+      "  both ways      {:.0f} bytes up, {:.0f} down, {:.0f} turns a participation, in messages of "
+      "{} bytes;\n                 float32 both ways {:.0f} bytes ({:.1f}x)\n",
+      total.up, total.down, total.turns, kBoardsFrame, planned.as_float32.Bytes(),
+      planned.as_float32.Bytes() / total.Bytes());
+}
+
 std::string DescribeResult(const SimulationConfig& config, const SimulationResult& result,
                            const std::string& data_name, const SampleInfo& test) {
   const JobConfig& job = config.job;
   const double bytes = result.BytesUpPerDeviceRound();
-  const double float_bytes = 4.0 * job.model->parameters;
   std::string text =
       fmt::format("\n{} on {}: {}\n", job.model->name, data_name, result.finish_reason);
   text += DescribeTest(result, test);
@@ -355,13 +368,30 @@ std::string DescribeResult(const SimulationConfig& config, const SimulationResul
   text += DescribeServerStep(job.aggregation);
   text += DescribePrivacy(job, result, config.seed.has_value());
   text += DescribeClipping(job, result);
-  text += fmt::format(
-      "  upload         {:.0f} bytes a device and round, {:.2f} bits a coordinate; as 4-byte "
-      "floats {:.0f} ({:.1f}x)\n",
-      bytes, BitsPerCoordinate(job, result), float_bytes, bytes > 0 ? float_bytes / bytes : 0);
+  text +=
+      fmt::format("  upload         {:.0f} bytes a device and round, {:.2f} bits a coordinate\n",
+                  bytes, BitsPerCoordinate(job, result));
+  text += DescribeTraffic(job, bytes);
   text += fmt::format("  wall time      {:.2f} s on {}\n", result.wall_seconds,
                       Counted(config.threads, "thread"));
   return text;
+}
+
+// Nulls for a codec that no device has.
+void AddTraffic(const JobConfig& job, double upload, Json& json) {
+  Json up, down, turns, as_float32;
+  if (job.codec->servable) {
+    const PlannedParticipation planned = PlanParticipation(job, upload, {});
+    const Traffic total = planned.parts.Total();
+    up = std::round(total.up);
+    down = std::round(total.down);
+    turns = total.turns;
+    as_float32 = std::round(planned.as_float32.Bytes());
+  }
+  json["participation_bytes_up"] = up;
+  json["participation_bytes_down"] = down;
+  json["participation_turns"] = turns;
+  json["participation_bytes_float32"] = as_float32;
 }
 
 nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const SimulationResult& result,
@@ -397,6 +427,7 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["smoothing"] = job.aggregation.smoothing;
   json["bytes_up_per_device_round"] = result.BytesUpPerDeviceRound();
   json["bytes_up_float32"] = 4 * job.model->parameters;
+  AddTraffic(job, result.BytesUpPerDeviceRound(), json);
   json["bits_per_coordinate"] = BitsPerCoordinate(job, result);
   json["seed"] = config.seed ? Json(*config.seed) : Json(nullptr);
   json["threads"] = config.threads;

@@ -29,7 +29,7 @@ TEST(Traffic, AMessageIsAFrameInARecordOfItsOwn) {
   chunk.kind = Reply::Kind::kModelChunk;
   const uint8_t bytes[100] = {};
   chunk.bytes = bytes;
-  const Traffic traffic = TrafficOf(get, chunk, 510);
+  const Traffic traffic = TrafficOf(get, chunk, {510});
   // Length 2; GetModel in Request: tag, length, tag, two bytes of 1000. Chunk in Reply likewise.
   EXPECT_EQ(traffic.up, kRecordOverhead + 2 + 2 + 3);
   EXPECT_EQ(traffic.down, kRecordOverhead + 2 + 2 + 2 + 100);
@@ -37,37 +37,52 @@ TEST(Traffic, AMessageIsAFrameInARecordOfItsOwn) {
 }
 
 TEST(Traffic, ADownloadTakesAsManyMessagesAsItsBytesFill) {
-  EXPECT_EQ(TrafficOfDownload(0, 1, 510).turns, 0);
-  EXPECT_EQ(TrafficOfDownload(492, 1, 510).turns, 1);
-  EXPECT_EQ(TrafficOfDownload(493, 1, 510).turns, 2);
-  EXPECT_EQ(TrafficOfDownload(31400, 0, 510).turns, 64);
-  EXPECT_GT(TrafficOfDownload(31400, 0, 510).down, 31400 + 64 * 23);
+  EXPECT_EQ(TrafficOfDownload(0, 1, {510}).turns, 0);
+  EXPECT_EQ(TrafficOfDownload(492, 1, {510}).turns, 1);
+  EXPECT_EQ(TrafficOfDownload(493, 1, {510}).turns, 2);
+  EXPECT_EQ(TrafficOfDownload(31400, 0, {510}).turns, 64);
+  EXPECT_GT(TrafficOfDownload(31400, 0, {510}).down, 31400 + 64 * 23);
 }
 
 TEST(Traffic, AnUploadIsAnnouncedFirst) {
-  EXPECT_EQ(TrafficOfUpload(130, 510).turns, 2);
-  EXPECT_EQ(TrafficOfUpload(1000, 510).turns, 1 + 3);
+  EXPECT_EQ(TrafficOfUpload(130, {510}).turns, 2);
+  EXPECT_EQ(TrafficOfUpload(1000, {510}).turns, 1 + 3);
 }
 
 // The goals of a link of messages of 510 bytes, padding included.
 TEST(Traffic, AParticipationTakesAFewKilobytesBothWays) {
   const JobConfig small = DefaultJob();
   const Traffic softmax = ParticipationIn(small, DownloadsOf(small, kDownloadPadding).mean, true,
-                                          UpdateBytes(small), kBoardsFrame)
+                                          UpdateBytes(small), {})
                               .Total();
   EXPECT_LE(Both(softmax), 5400);
   EXPECT_LE(softmax.turns, 13);
   const JobConfig large = DefaultJob("lenet");
   const Traffic lenet = ParticipationIn(large, DownloadsOf(large, kDownloadPadding).mean, true,
-                                        UpdateBytes(large), kBoardsFrame)
+                                        UpdateBytes(large), {})
                             .Total();
   EXPECT_LE(Both(lenet), 35000);
   EXPECT_LE(lenet.turns, 70);
 }
 
 TEST(Traffic, AnIdlePollSaysAThirdOfWhatItSaid) {
-  EXPECT_LE(Both(IdlePoll(true, kBoardsFrame)), 56);
-  EXPECT_GE(Both(IdlePoll(false, kBoardsFrame)), 160);
+  EXPECT_LE(Both(IdlePoll(true, {})), 56);
+  EXPECT_GE(Both(IdlePoll(false, {})), 160);
+}
+
+TEST(Traffic, ALinkOfSmallFramesAddsHeadsAnswersAndTurns) {
+  const LinkShape stream = {510};
+  const LinkShape small = {510, 20, 16};
+  const LinkShape one = {510, 20, 1};
+  const Traffic plain = TrafficOfDownload(492, 1, stream);
+  const Traffic framed = TrafficOfDownload(492, 1, small);
+  const double frames_up = std::ceil(plain.up / 16);
+  const double frames_down = std::ceil(plain.down / 16);
+  const double turns_down = std::ceil(frames_down / 16);
+  EXPECT_EQ(framed.up, plain.up + 4 * frames_up + 5 * turns_down);
+  EXPECT_EQ(framed.down, plain.down + 4 * frames_down + 5 * std::ceil(frames_up / 16));
+  EXPECT_EQ(framed.turns, turns_down);
+  EXPECT_EQ(TrafficOfDownload(492, 1, one).turns, frames_up + frames_down - 1);
 }
 
 TEST(PlannedDownload, ACoarserGridTakesFewerBytes) {
