@@ -130,7 +130,8 @@ class Canary {
   PartialSum Collect(const Side& side, const TrainTask& task, const std::vector<uint32_t>& cohort,
                      const std::vector<float>& parameters, AuditedDevice& device,
                      Counts* counts) const {
-    Attempt attempt(config_, Unowned(side.registry), task, cohort, {});
+    ModelCodes codes({std::shared_ptr<void>(), config_.model}, {});  // nothing is downloaded
+    Attempt attempt(config_, Unowned(side.registry), task, cohort, codes);
     if (side.has_canary && !cohort.empty() && cohort.front() == kCanary) {
       ++counts->drawn;
       const Device& identity = side.registry[kCanary];

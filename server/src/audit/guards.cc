@@ -162,9 +162,10 @@ ServerGuard CheckServer(const JobConfig& config, const Key& key) {
   registry.Register({"audit", key});
   AuditedDevice device(config);
   const std::vector<float> base(config.model->parameters);
+  ModelCodes codes({std::shared_ptr<void>(), config.model}, {});  // nothing is downloaded
   for (task.attempt = 0; task.attempt < kForgedUpdates; ++task.attempt) {
     forged.attempt = task.attempt;
-    Attempt attempt(config, Unowned(registry), task, {0}, {});
+    Attempt attempt(config, Unowned(registry), task, {0}, codes);
     // It fails if the encoder does not clip: what it got is too long for the format.
     if (device.Train(registry[0], hostile, forged, {base.data(), base.size()}) != Status::kOk)
       break;
