@@ -259,7 +259,7 @@ class ExampleFiles : public DataFiles {
       store.AddDevices(SomeDevices(), false);
       store.BeginJob(RecordOf(SmallConfig()));
       store.CommitAttempt({0, 0, {}});
-      Release(store, 0, 0);
+      server::Release(store, 0, 0);
     }
     posix::RecordStore records(Path("records"));
     records.SetPath(StoreSlot::kClient, Path("updates"));
