@@ -268,9 +268,11 @@ void Server::Loop::Respond(Client& client) {
   const bool stays = session.reply.kind == Reply::Kind::kWait &&
                      session.reply.state == WaitState::kNoJob;  // and is told so
   const bool is_fetch = session.connection.request().kind == Request::Kind::kGetRelease;
-  if (session.reply.kind == Reply::Kind::kDone || stays) {
+  const bool is_done = session.reply.kind == Reply::Kind::kDone;
+  session.parts = session.parts || is_done;
+  if (is_done || stays) {
     to_be_told_.erase(session.device);
-  } else if (!is_fetch) {
+  } else if (!is_fetch && !session.parts) {
     to_be_told_.insert(session.device);
   }
   if (session.reply.kind == Reply::Kind::kError) LogRefusal(client);

@@ -175,9 +175,8 @@ void Server::Loop::Tick() {
     LeaveJobIfUnused();
     return;
   }
-  const bool all_told =
-      job_ != nullptr && job_->config().close_early() && to_be_told_.empty() && told_.empty();
-  if (finished_ && IsPoolIdle() && (all_told || now() >= farewell_deadline_ms_)) StopLoop();
+  const bool may_go = (job_ != nullptr && HaveAllParted()) || now() >= farewell_deadline_ms_;
+  if (finished_ && IsPoolIdle() && may_go) StopLoop();
 }
 
 // Tells the operator of devices that lack something, before the round's result does: as soon as

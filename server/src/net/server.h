@@ -58,7 +58,7 @@ struct ServerOptions {
   uint64_t release_allowance_ms = 1000;
   uint64_t poll_interval_ms = 1000;  // of devices while no job runs
   // How long the server tells devices that the job is done. If rounds close early it ends as soon
-  // as every device that has sent a request has been told.
+  // as every device that has sent a request has been told, and has ended its connection.
   uint64_t farewell_ms = 5000;
 };
 
