@@ -151,7 +151,7 @@ struct Request {
   // before, but for hold_ms and differs, which each Hello says anew.
   uint32_t version = kProtocolVersion;
   ByteSpan device_id;
-  ByteSpan model_digest;                  // [kSha256Size]
+  ByteSpan model_digest;  // [kSha256Size]; kGetRelease: empty: as the last Hello said
   uint32_t max_frame = kDefaultMaxFrame;  // the device's limit, kMinMaxFrame to kMaxMaxFrame
   ByteSpan receipt;  // the last one that the device got, at most kMaxReceiptSize; empty: none
   Abilities abilities;

@@ -65,7 +65,8 @@ bool IsWithinLimits(const Request& r) {
     case Request::Kind::kGetModel:
       return r.code != 0 || r.offset % 4 == 0;
     case Request::Kind::kGetRelease:
-      return r.held.size() <= kMaxModelCheckSize;
+      return r.held.size() <= kMaxModelCheckSize &&
+             (r.model_digest.empty() || r.model_digest.size() == kSha256Size);
     case Request::Kind::kUpdateBegin:
       return r.job_id.size() == kJobIdSize && r.nonce.size() == kNonceSize &&
              UpdateFormat{r.coding, DitherKind::kGaussian, 0}.CanCarry(
@@ -141,6 +142,7 @@ bool RequestFields(Way& way, Wire& wire, Ours& r) {
     way(m.get_description.offset, r.offset);
   } else if (way.Is(wire, sotto_Request_get_release_tag, r, Kind::kGetRelease)) {
     way(m.get_release.held, r.held);
+    way(m.get_release.model_digest, r.model_digest);
   } else {
     return false;
   }

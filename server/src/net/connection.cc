@@ -58,7 +58,8 @@ void Connection::OnFrame(ByteSpan body) {
   if (DecodeRequest(body, &request_) != Status::kOk) request_ = {};
   must_know_ = false;
   if (request_.kind == Request::Kind::kHello) OnHello();
-  if (request_.kind == Request::Kind::kGetRelease) request_.model_digest = said_.model_digest();
+  const bool is_fetch = request_.kind == Request::Kind::kGetRelease;
+  if (is_fetch && request_.model_digest.empty()) request_.model_digest = said_.model_digest();
 }
 
 void Connection::OnHello() {

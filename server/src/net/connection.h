@@ -44,8 +44,8 @@ class Connection final : public FrameConnection {
   using FrameConnection::FrameConnection;
 
   // In state kAnswering: the request; its bytes stay valid until Respond(). Kind kNone: the frame
-  // was no request. A later Hello of the connection is a whole one here, and a kGetRelease has the
-  // model_digest of the last Hello, empty if none came.
+  // was no request. A later Hello of the connection is a whole one here, and a kGetRelease
+  // without a model_digest has the last Hello's, empty if none came.
   const Request& request() const { return request_; }
   void Respond(const Reply& reply, uint64_t now_ms);
 

@@ -154,17 +154,12 @@ inline std::vector<Request> Requests(uint32_t max_frame) {
   get_code.offset = get_code.code = kMax32;
   Request get_release = Make(Request::Kind::kGetRelease);
   get_release.held = View(kCheck);
-  return {HelloAtItsLimits(),
-          ShortHello(),
-          smallest_name,
-          other_version,
-          get_model,
-          get_code,
-          get_release,
-          UpdateBeginAtItsLimits(),
-          ChunkOf(max_frame),
-          get_description,
-          {}};
+  Request get_release_of = get_release;
+  get_release_of.model_digest = View(kChunk).first(kSha256Size);
+  return {HelloAtItsLimits(), ShortHello(),    smallest_name,
+          other_version,      get_model,       get_code,
+          get_release,        get_release_of,  UpdateBeginAtItsLimits(),
+          ChunkOf(max_frame), get_description, {}};
 }
 
 inline std::vector<Reply> Replies(uint32_t max_frame) {

@@ -133,8 +133,9 @@ TEST(Wire, FieldsBeyondTheirLimitsAreNotSent) {
   bad.back().differs = View(too_long_difference);
   bad.push_back(HelloAtItsLimits());
   bad.back().held = View(kChunk).first(kMaxModelCheckSize + 1);
-  bad.push_back(Make(Request::Kind::kGetRelease));
+  bad.insert(bad.end(), 2, Make(Request::Kind::kGetRelease));
   bad.back().held = View(kChunk).first(kMaxModelCheckSize + 1);
+  bad[bad.size() - 2].model_digest = View(kChunk).first(kSha256Size - 1);
   for (const Request& request : bad) ExpectRefusedByTheEncoder(request);
 }
 
