@@ -30,7 +30,8 @@ from independent.link import ServerError
 RETRY_SECONDS = 1
 HOLD_MS = 5000  # for which the server may hold its answer; the link waits for 30 s
 TAKES_SALT = 128  # of the features in Hello
-FEATURES = TAKES_SALT + 256 + 512 + 4096  # it keeps to report_ms and length, takes differences, too
+TAKES_DIFFERENCES = 4096
+FEATURES = TAKES_SALT + 256 + 512 + TAKES_DIFFERENCES  # it keeps to report_ms and length, too
 SERVER_REMEMBERS = 1  # of the features of a server
 
 
@@ -91,7 +92,8 @@ class Device:
         self.held = b""      # the model that it has downloaded and checked
         self.downloaded = 0  # bytes of models, and of their codes
         self.receipt = b""   # what the server gave last, for the next Hello
-        self.released = b""  # what the server must release if this device is its whole cohort
+        self.exact = {}      # by round: the model that the server has before it, rounded to no grid
+        self.released = b""  # the one after the last round, if this device is its whole cohort
 
     def run(self, address, give_up_seconds=0):
         """Until the job is over. Raises Refused, or LinkLost after so long without a server."""
@@ -128,6 +130,8 @@ class Device:
             self.on_error(error.fields)
             return True
         self.round = None
+        if name == "done" and self.features & TAKES_DIFFERENCES:
+            self.fetch_release(link)
         time.sleep(reply.get("wait_ms", 0) / 1000)
         return name == "wait"
 
@@ -183,7 +187,10 @@ class Device:
         if task["length"] and len(self.round.update) > task["length"]:
             update = [0.0] * len(update)
             self.round.update = self.encoded(update, True)
-        self.released = training.moved(model, self.decoded(update))
+        # The server rounds what it shows to a grid, and goes on from what it had before.
+        before = self.exact.get(task["round"], model)
+        self.exact[task["round"] + 1] = self.released = training.moved(before,
+                                                                       self.decoded(update))
 
     def encoded(self, update, was_clipped):
         """The update's bytes; they may exceed the task's length."""
@@ -227,6 +234,15 @@ class Device:
             return False
         self.held = self.round.model if offer.get("check") else b""
         return True
+
+    def fetch_release(self, link):
+        """The newest released model, which this device then holds."""
+        _, release = link.ask("get_release", {"held": models.check_of(self.held)}, "release")
+        if release["model"]["check"] != models.check_of(self.held):
+            download = models.Download(release["model"], self.model_size, self.held)
+            self.fetch(link, download)
+            self.held = download.model()
+        print(f"the model after {release['rounds']} rounds: {release['claims'].decode()}")
 
     def fetch(self, link, download):
         while not download.is_whole():
@@ -272,7 +288,9 @@ def parse_options():
     parser.add_argument("--labels", help="IDX file of labels")
     parser.add_argument("--samples", help="FIRST:COUNT, this device's share")
     parser.add_argument("--released",
-                        help="write the model that is released if this is the whole cohort")
+                        help="write the model that is released if this is the whole cohort, as "
+                             "it is before it is rounded to a grid, and as FILE.fetched the one "
+                             "that the server gives at the end")
     parser.add_argument("--give-up", type=float, default=0,
                         help="seconds without a server before giving up; 0: never")
     parser.add_argument("--allow-no-privacy", action="store_true",
@@ -299,6 +317,7 @@ def main():
         device.run((host, int(port)), options.give_up)
         if options.released:
             pathlib.Path(options.released).write_bytes(device.released)
+            pathlib.Path(options.released + ".fetched").write_bytes(device.held)
     except (Refused, ValueError, OSError) as error:
         sys.exit(f"independent_client.py: {error}")
 

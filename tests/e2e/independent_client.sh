@@ -6,6 +6,7 @@
 # - with two devices of Sotto's own it is the cohort of three rounds, and all three report;
 # - as the whole cohort of two rounds it foretells the released model, under each code, with a salt of the
 #   server and without: the server takes the same noisy integers out of its updates as it put in;
+# - on a grid it foretells it to half a step, and fetches it at the end, bit by bit what the server writes;
 # - over a link of small frames in Python, some of which are lost, and sotto-gateway its update arrives, too.
 # Skipped, 77, where python3-cryptography or OpenSSL 3 is not installed.
 set -euo pipefail
@@ -89,25 +90,35 @@ foretell() {
     --released "${name}.foretold" > "${name}-device.txt" 2>&1 || fail "the device of ${name}"
   wait "${server}" || fail "the server ${name}"
   # The server adds in another order and precision, so the last bits of a float32 may differ. The
-  # noise of a parameter has a deviation of 0.8 a round.
+  # noise of a parameter has a deviation of 0.8 a round. On a grid the released model is the nearest one.
   "${python[@]}" - "${name}" << 'END' || fail "the released model of ${name} is not the one foretold"
 import struct
 import sys
 
 name = sys.argv[1]
+fetched = open(name + ".foretold.fetched", "rb").read()
 released, foretold = (open(name + end, "rb").read() for end in (".f32", ".foretold"))
 assert len(released) == len(foretold) == 31400
 errors = [abs(a[0] - b[0]) for a, b in zip(struct.iter_unpack("<f", released),
                                            struct.iter_unpack("<f", foretold))]
 print(f"{name}: released and foretold parameters differ by at most {max(errors)}")
-assert max(errors) < 2e-6
+grid = 0
+if name == "grid":
+    grid = max(2.0**e for e in range(-20, 1)
+               if all(x / 2.0**e == int(x / 2.0**e) for x, in struct.iter_unpack("<f", released)))
+    assert grid > 0.01, grid
+    assert fetched == released, "the device has fetched another model"
+else:
+    assert not fetched, "a device that takes no differences holds none"
+assert max(errors) < grid / 2 + 2e-6
 END
 }
 
-foretell range 128 --require-salt --one-length off
-foretell fixed 0 --coding fixed --padding 0
+foretell range 128 --require-salt --one-length off --grid 0
+foretell fixed 0 --coding fixed --padding 0 --grid 0
+foretell grid 4736
 # The update has one coordinate more, and the second round another bound and noise than the first.
-foretell adaptive 640 --adaptive-clip --clip 0.1
+foretell adaptive 640 --adaptive-clip --clip 0.1 --grid 0
 next="$(sed -n 's|.*round 1/2 released.*clip 0.1, next \([0-9.]*\):.*|\1|p' adaptive.txt)"
 [[ -n "${next}" && "${next}" != 0.1 ]] || fail "the bound has not moved"
 grep -q "round 2/2 released.*clip ${next}, next" adaptive.txt || fail "round 2 had another bound"

@@ -304,6 +304,26 @@ def check_requests(page, device, nonce, key):
         claim(name, frames, page.frames[">" + name])
 
 
+NETS = {
+    "small-cnn": [("conv", 9, 1, 8), ("relu",), ("conv", 9, 8, 16), ("relu",), ("flatten",),
+                  ("dense", 784, 10)],
+    "char-lstm-small": [("embedding", 82, 8), ("lstm", 8, 32), ("dense", 32, 82)],
+}
+
+
+def check_initial_models():
+    """Section 7.2."""
+    text = (lrq.ROOT / "server/PROTOCOL.md").read_text()
+    section = text.split("\n### 7.2 ")[1].split("\n## 8. ")[0]
+    key = bytes(range(32))
+    for name, layers in NETS.items():
+        written, = re.findall(rf"^{name} +(\d+ .*)$", section, re.MULTILINE)
+        model = models.initial(layers, key)
+        numbers = " ".join(struct.pack(">f", x).hex() for x in model[:2])
+        data = models.check_of(models.as_bytes(model)).hex()
+        claim(name, f"{len(model)} {numbers} {data}", " ".join(written.split()))
+
+
 def check():
     """Returns how many claims were compared; ends the program at the first that does not hold."""
     page = Page()
@@ -323,6 +343,7 @@ def check():
     check_replies(page, key)
     check_requests(page, device, nonce, key)
     check_difference(page)
+    check_initial_models()
     check_layers()
     check_beyond()
     check_round_trips()

@@ -14,7 +14,7 @@ MESSAGES = {
               4: ("max_frame", int), 5: ("receipt", bytes), 7: ("features", int),
               8: ("hold_ms", int), 9: ("differs", bytes), 10: ("held", bytes)},
     "GetModel": {1: ("offset", int), 2: ("code", Fixed)},
-    "GetRelease": {1: ("held", bytes)},
+    "GetRelease": {1: ("held", bytes), 2: ("model_digest", bytes)},
     "GetDescription": {1: ("offset", int)},
     "UpdateBegin": {1: ("job", bytes), 2: ("round", int), 3: ("attempt", int), 4: ("nonce", bytes),
                     5: ("coding", int), 6: ("clip_bit", int)},

@@ -3,6 +3,9 @@ import hashlib
 import math
 import struct
 
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+
 from independent import codes
 
 HELD, INITIAL, ZEROS = 0, 1, 2
@@ -39,6 +42,54 @@ def integer(coder, more, value=0):
     for i in reversed(range(digits - 1)):
         magnitude = 2 * magnitude + coder.decide(None, abs(value) >> i & 1)
     return -magnitude if coder.decide(None, value < 0) else magnitude
+
+
+def rounded(value):
+    """To float32."""
+    return struct.unpack("<f", struct.pack("<f", value))[0]
+
+
+def feeds_rectifier(layers, i):
+    behind = [kind for kind, *_ in layers[i + 1:] if kind not in ("flatten", "pool")]
+    return behind[:1] == ["relu"]
+
+
+def sizes(kind, numbers):
+    """Weights, biases, fan_in and fan_out of a layer, and where its ones are."""
+    if kind == "dense":
+        inputs, outputs = numbers
+        return inputs * outputs, outputs, inputs, outputs, range(0)
+    if kind == "conv":
+        window, channels, outputs = numbers
+        return outputs * window * channels, outputs, window * channels, outputs * window, range(0)
+    if kind == "embedding":
+        vocabulary, width = numbers
+        return vocabulary * width, 0, width, vocabulary, range(0)
+    if kind == "lstm":
+        channels, units = numbers
+        weights = 4 * units * (channels + units)
+        return weights, 8 * units, channels + units, 4 * units, range(weights + units,
+                                                                      weights + 2 * units)
+    return 0, 0, 0, 0, range(0)
+
+
+def initial(layers, key):
+    """The initial model of a net of layers (kind, numbers...), by section 7.2, as floats."""
+    parameters = []
+    for i, (kind, *numbers) in enumerate(layers):
+        weights, biases, fan_in, fan_out, ones = sizes(kind, numbers)
+        if not weights:
+            continue
+        nonce = struct.pack("<4I", 0, i, 0, 0)  # first the counter of blocks
+        stream = Cipher(ChaCha20(key, nonce), mode=None).encryptor().update(bytes(4 * weights))
+        fan = fan_in + (0 if feeds_rectifier(layers, i) else fan_out)
+        bound = rounded(math.sqrt(rounded(6 / fan)))
+        layer = [rounded(bound * ((word >> 8) - 2**23) * 2.0**-23)
+                 for word, in struct.iter_unpack("<I", stream)] + [0.0] * biases
+        for j in ones:
+            layer[j] = 1.0
+        parameters += layer
+    return parameters
 
 
 def estimates():

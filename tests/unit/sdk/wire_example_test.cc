@@ -1,6 +1,7 @@
 // The worked example of server/PROTOCOL.md, computed by the code that devices run. If a case fails,
 // its message holds the text that belongs on the page.
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -10,7 +11,9 @@
 
 #include "device/cells.h"
 #include "sotto/bytes.h"
+#include "sotto/initial_weights.h"
 #include "sotto/model_difference.h"
+#include "sotto/models.h"
 #include "sotto/nn.h"
 #include "sotto/quantizer.h"
 #include "sotto/update_codec.h"
@@ -476,6 +479,25 @@ TEST_F(WireExample, FramesOfADifferenceAndOfAReleaseAreThoseOfThePage) {
                FrameLine("Chunk", chunk));
   ExpectOnPage(FrameLine("Hello", later) + FrameLine("GetRelease", ask) +
                FrameLine("Release", release));
+}
+
+// Section 7.2, a row of the table.
+std::string InitialModelLine(const char* model_name) {
+  const ModelInfo& model = *FindModel(model_name);
+  Key key;
+  for (size_t i = 0; i < sizeof(key.bytes); ++i) key.bytes[i] = static_cast<uint8_t>(i);
+  std::vector<float> parameters(model.parameters);
+  EXPECT_EQ(InitialWeights(model, key, {parameters.data(), parameters.size()}), Status::kOk);
+  uint8_t check[kModelCheckSize];
+  EXPECT_EQ(ModelCheck({parameters.data(), parameters.size()}, check), Status::kOk);
+  char line[128];
+  std::snprintf(line, sizeof(line), "%-15s %10zu   %08x %08x   ", model_name, parameters.size(),
+                FloatBits(parameters[0]), FloatBits(parameters[1]));
+  return line + ToHex(check) + "\n";
+}
+
+TEST_F(WireExample, InitialModelsAreThoseOfThePage) {
+  ExpectOnPage(InitialModelLine("small-cnn") + InitialModelLine("char-lstm-small"));
 }
 
 TEST_F(WireExample, FramesOfTheOtherRepliesAreThoseOfThePage) {
