@@ -31,7 +31,7 @@ sotto_gtest(live_test
   LIBRARIES sotto::policy sotto::server
   SOURCES e2e/attack.cc e2e/live.cc e2e/live_attack_test.cc e2e/live_audit_test.cc
           e2e/live_client_files_test.cc e2e/live_client_test.cc e2e/live_download_test.cc e2e/live_equality_test.cc
-          e2e/live_fleet_test.cc e2e/live_hold_test.cc
+          e2e/live_fleet_test.cc e2e/live_hold_test.cc e2e/live_keep_test.cc
           e2e/live_ledger_test.cc e2e/live_listening_peers_test.cc e2e/live_page_test.cc
           e2e/live_passes_test.cc e2e/live_peers_test.cc e2e/live_protocol_test.cc
           e2e/live_said_test.cc e2e/live_store_test.cc

@@ -22,11 +22,13 @@
 #include "cli/program.h"
 #include "e2e/program.h"
 #include "experiment/run_log.h"
+#include "kept_model.h"
 #include "lab/commands.h"
 #include "mark.h"
 #include "peers/directory_folder.h"
 #include "sotto/data/mat_files.h"
 #include "sotto/model/model_file.h"
+#include "sotto/models.h"
 #include "sotto/posix/record_store.h"
 #include "sotto/shard.h"
 #include "sotto/update_ledger.h"
@@ -273,6 +275,12 @@ class ExampleFiles : public DataFiles {
     EXPECT_EQ(node->trainer.Publish(1, 0), Status::kOk) << records.error();
     const server::Published published = PublicationOfARelay();
     Write("1.pub", std::string(published.bytes.begin(), published.bytes.end()));
+    const ModelInfo& net = *FindModel("softmax-64-10");
+    const std::vector<float> parameters(net.parameters);
+    sotto::Release release;
+    release.rounds = 3;
+    posix::ModelKeeper(std::filesystem::path(Path("mark")).parent_path().string())
+        .Keep(net, release, {parameters.data(), parameters.size()});
     posix::WriteMark(Path("mark"), posix::MarkBody(task, ByteSpan(task.job_id)));
     LoggedRun run;
     run.outcome.figures["accuracy"] = 0.5;

@@ -236,6 +236,12 @@ std::vector<Kind> Kinds() {
        {kClient + "--key {dir}/device.key --mark {file}"s},
        [](const std::string& path) { posix::PrepareMark(path); },
        Kept<Bytes>},
+      {"description of a kept model",  // beside it in the folder of --keep-model
+       {"keep-model"},
+       "model.release",
+       {},
+       [](const std::string& path) { posix::ReadKeptRelease(path); },
+       Kept<Bytes>},
       {"ledger of a device",
        {"ledger"},
        "updates",

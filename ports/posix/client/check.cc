@@ -25,8 +25,6 @@
 namespace sotto::posix {
 namespace {
 
-constexpr uint64_t kPatienceMs = 100'000;  // longer than Connection waits for an answer
-
 void Say(std::string_view what, const std::string& text) {
   fmt::print(stdout, "{}: {}\n", what, Printable(text));
 }
@@ -58,7 +56,7 @@ Contact AskServer(const ClientOptions& options, const DeviceKey& key) {
   Download download(MostDescriptionBytes(options));
   while (status == Status::kOk && !download.is_whole()) {
     Reply reply;
-    status = link.Exchange(download.NextRequest(), &reply, kPatienceMs);
+    status = link.Exchange(download.NextRequest(), &reply, kUntilAnsweredMs);
     if (status != Status::kOk || download.Take(reply)) continue;
     TakeOther(reply, download, &contact);
     link.Close();

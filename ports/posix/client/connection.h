@@ -22,6 +22,9 @@ namespace sotto::posix {
 // The most bytes of a message that a device sends or takes.
 constexpr uint32_t kMaxFrame = 4096;
 
+// Patience for Connection::Exchange() that is longer than it waits in all.
+constexpr uint64_t kUntilAnsweredMs = 1'000'000;
+
 class Connection {
  public:
   // Connects to nothing yet.

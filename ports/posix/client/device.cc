@@ -18,7 +18,6 @@ namespace sotto::posix {
 namespace {
 
 constexpr uint64_t kSoonMs = 1000;  // an answer that comes later is waited for
-constexpr uint64_t kAnyTimeMs = 1'000'000;
 constexpr uint32_t kNextJobMs = 15'000;
 constexpr uint32_t kTakeModelMs = 2000;  // a reading that takes longer: twice, four times as long
 
@@ -55,6 +54,15 @@ bool IsInRound(Client::State state) {
   return state != Client::State::kHello && state != Client::State::kDone;
 }
 
+bool IsInFetch(Client::State state) {
+  return state == Client::State::kAskRelease || state == Client::State::kFetchRelease;
+}
+
+// What the folder of --keep-model holds of a net.
+Span<const float> HeldBy(const ModelKeeper& keeper, const ModelInfo* model) {
+  return model == nullptr ? Span<const float>() : keeper.Held(*model);
+}
+
 }  // namespace
 
 Device::Device(const ClientOptions& options, const SharedModel& model, const DeviceKey& key,
@@ -62,12 +70,14 @@ Device::Device(const ClientOptions& options, const SharedModel& model, const Dev
     : options_(options),
       key_(key),
       records_(StatePath(options)),
+      keeper_(options.keep_model),
       trainee_(std::make_unique<Trainee>(options, model, FirstShare(options, model.get()), key_,
-                                         Ledger())),
+                                         Ledger(), HeldBy(keeper_, model.get()))),
       connection_(ParseServerAddress(options.server), key_, kMaxFrame, options.resume_tls),
       reporter_(reporter),
       tries_(options, reporter) {
   reporter_.Data(DescribeData(trainee_->share()));
+  if (!keeper_.damage().empty()) reporter_.KeptModelDamaged(keeper_.damage());
   RequireLedger();
   const std::vector<uint8_t> receipt = PrepareMark(MarkPath(options));
   client().RestoreReceipt({receipt.data(), receipt.size()});
@@ -131,7 +141,7 @@ std::optional<Ending> Device::Step() {
   }
   switch (progress) {
     case Client::Progress::kDone:
-      return Ending{};
+      return FetchAtEnd();
     case Client::Progress::kWait:
       SleepUnlessStopped(client().wait_ms());
       return std::nullopt;
@@ -195,6 +205,7 @@ std::optional<Ending> Device::RefuseTask(const TrainTask& task) {
 std::optional<Ending> Device::StayOut(const Failure& failure) {
   if (options_.once) return Ending{Outcome::kRefused, failure.reason, failure.code};
   reporter_.StaysOut(failure);
+  FetchIfDue(WaitState::kUnknown);
   return std::nullopt;
 }
 
@@ -203,12 +214,14 @@ std::optional<Ending> Device::StayOut(const Failure& failure) {
 std::unique_ptr<Trainee> Device::TraineeFor(const SharedModel& model) {
   Share share = ShareFor(options_, *model);
   try {
-    return std::make_unique<Trainee>(options_, model, std::move(share), key_, Ledger());
+    return std::make_unique<Trainee>(options_, model, std::move(share), key_, Ledger(),
+                                     keeper_.Held(*model));
   } catch (const std::bad_alloc&) {
     share = EmptyShare();
     share.unsuited = kTooLittleMemory;
   }
-  return std::make_unique<Trainee>(options_, model, std::move(share), key_, Ledger());
+  return std::make_unique<Trainee>(options_, model, std::move(share), key_, Ledger(),
+                                   keeper_.Held(*model));
 }
 
 // The device reads its samples for the model and goes on with it. If they do not suit it, the
@@ -220,6 +233,7 @@ void Device::Take(const SharedModel& model) {
   trainee_ = std::move(next);
   has_model_ = false;
   has_taken_ = true;
+  fetched_in_.reset();
   differs_.clear();
   reporter_.TookModel(*trainee_->model(), trainee_->samples(), trainee_->share().unsuited);
   reporter_.Data(DescribeData(trainee_->share()));
@@ -274,7 +288,8 @@ std::optional<Ending> Device::LookAtModel(const std::string& name) {
 // Exchanges the client's request for a reply.
 std::optional<Ending> Device::Talk() {
   Reply reply;
-  return Ask(client().request(), &reply) ? TakeReply(reply) : std::nullopt;
+  if (Ask(client().request(), &reply)) return TakeReply(reply);
+  return is_over_ ? std::optional<Ending>(Ending{}) : std::nullopt;
 }
 
 // False: there was no answer, and the link is lost.
@@ -325,7 +340,7 @@ Status Device::AwaitReply(const Request& request, Reply* reply) {
     if (!connection_.is_authenticated()) continue;
     ReportLink();
     if (request.kind == Request::Kind::kHello) reporter_.StillWaiting();
-    patience_ms = kAnyTimeMs;
+    patience_ms = kUntilAnsweredMs;
   }
 }
 
@@ -356,6 +371,7 @@ std::optional<Ending> Device::TakeReply(const Reply& reply) {
   }
   const Reply taken = reply.kind == Reply::Kind::kDone && !options_.once ? NextJob() : reply;
   const Status status = client().OnReply(taken);
+  if (IsInFetch(before)) return FollowFetch(status, taken);
   if (status == Status::kOk) {
     FollowReply(before, taken);
     return std::nullopt;
@@ -389,13 +405,17 @@ void Device::FollowReply(Client::State before, const Reply& reply) {
   } else if (reply.kind == Reply::Kind::kWait) {
     differs_.clear();
     reporter_.Waiting(reply.state);
+    FetchIfDue(reply.state);
   } else if (reply.kind == Reply::Kind::kTrain) {
     if (client().state() == Client::State::kHello) return;  // a task of which it has sent all
     reporter_.Drawn(client().task());
     ReportIfNothingIsHeldOut();
   } else if (reply.kind == Reply::Kind::kAck) {
     reporter_.Acknowledged(reply.offset);
-    if (reply.complete) reporter_.Sent(client().local_round());
+    if (reply.complete) {
+      reporter_.Sent(client().local_round());
+      fetched_in_.reset();  // its round will be released
+    }
   }
   const bool had_none = before == Client::State::kHello || before == Client::State::kDownload;
   if (had_none && client().state() == Client::State::kTrain) FollowDownload();

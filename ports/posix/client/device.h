@@ -20,6 +20,10 @@
 // A stop signal (sotto/posix/signals.h) is noticed between two batches of a training, and at once
 // in a pause or in a wait for the server; the look-up of the server's name alone is not cut.
 //
+// With --keep-model the device fetches the newest released model: when it is told what it waits for
+// and that is news, after a round in which it took part, each kAskReleaseMs, and with --once when
+// the job is over. It needs no server that knows released models.
+//
 // It owns all of the device's memory. One thread at a time.
 #pragma once
 
@@ -32,6 +36,7 @@
 #include "connection.h"
 #include "ending.h"
 #include "job_model.h"
+#include "kept_model.h"
 #include "options.h"
 #include "reporter.h"
 #include "sotto/client.h"
@@ -93,6 +98,9 @@ class Device {
   void GiveRoundUp(Status status);
   void FollowDownload();
   void FollowReply(Client::State before, const Reply& reply);
+  void FetchIfDue(WaitState state);
+  std::optional<Ending> FetchAtEnd();
+  std::optional<Ending> FollowFetch(Status status, const Reply& reply);
   void Take(const SharedModel& model);
   std::unique_ptr<Trainee> TraineeFor(const SharedModel& model);
   bool Ask(const Request& request, Reply* reply);
@@ -109,6 +117,7 @@ class Device {
   const ClientOptions& options_;
   DeviceKey key_;
   RecordStore records_;
+  ModelKeeper keeper_;
   std::unique_ptr<Trainee> trainee_;
   Connection connection_;
   Reporter& reporter_;
@@ -122,6 +131,11 @@ class Device {
   RetryPace model_pace_{RetryPace::kFirstMs};
   uint64_t training_since_ms_ = 0;
   std::string why_late_;  // see Reporter::Trained()
+  // The last fetch of a released model, and whether another one is due whatever the clock says.
+  uint64_t fetched_at_ms_ = 0;
+  std::optional<WaitState> fetched_in_;
+  bool is_over_ = false;  // with --once: the job is, and the last fetch is under way
+  uint8_t claims_[kMaxClaimsSize] = {};
   Tries tries_;
 };
 

@@ -57,6 +57,14 @@ inline constexpr EventKind kNothingHeldOut = {
     "nothing-held-out", LogLevel::kWarning,
     "the job evaluates on held-out samples, and this device has none, so it counts as 1/2: "
     "{reason}"};
+inline constexpr EventKind kReleasedModel = {
+    "released-model", LogLevel::kInfo,
+    "keeps the newest released model, after round {rounds} of {state}: {bytes} bytes; claimed: "
+    "{claims}"};
+inline constexpr EventKind kNoRelease = {"no-release", LogLevel::kWarning,
+                                         "has fetched no released model: {reason} ({code})"};
+inline constexpr EventKind kKeptModelDamaged = {"kept-model-damaged", LogLevel::kWarning,
+                                                "{reason}; fetches the model anew"};
 
 // The ends.
 inline constexpr EventKind kDone = {
@@ -69,10 +77,12 @@ inline constexpr EventKind kNoServer = {"no-server", LogLevel::kError, "{reason}
 inline constexpr EventKind kFailed = {"failed", LogLevel::kError, "{reason}"};
 
 inline constexpr const EventKind* kAll[] = {
-    &kStaysOut,  &kOtherMachine, &kTookModel, &kUnsuited,       &kStarted,    &kLooksUp,
-    &kConnected, &kWaiting,      &kDrawn,     &kResumed,        &kDownloaded, &kTrained,
-    &kSent,      &kRoundGivenUp, &kRetrying,  &kTrainingFailed, &kSaturated,  &kNothingHeldOut,
-    &kData,      &kDone,         &kStopped,   &kRefused,        &kNoServer,   &kFailed};
+    &kStaysOut,         &kOtherMachine, &kTookModel,      &kUnsuited,      &kStarted,
+    &kLooksUp,          &kConnected,    &kWaiting,        &kDrawn,         &kResumed,
+    &kDownloaded,       &kTrained,      &kSent,           &kRoundGivenUp,  &kRetrying,
+    &kTrainingFailed,   &kSaturated,    &kNothingHeldOut, &kReleasedModel, &kNoRelease,
+    &kKeptModelDamaged, &kData,         &kDone,           &kStopped,       &kRefused,
+    &kNoServer,         &kFailed};
 
 }  // namespace sotto::posix::event
 

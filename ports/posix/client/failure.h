@@ -114,6 +114,20 @@ inline Failure FailureOf(const Reply& reply, Status status) {
   return FailureOf(status);
 }
 
+// Of an answer that ends the fetch of a released model. An older server does not know the question.
+inline Failure WhyNoRelease(const Reply& reply, Status status) {
+  Failure failure = FailureOf(reply, status);
+  if (reply.kind != Reply::Kind::kError) return failure;
+  if (reply.code == ErrorCode::kMalformed) {
+    failure.reason = "the server is older than this client, and gives no device a released model";
+  } else if (reply.code == ErrorCode::kModelMismatch) {
+    failure.reason = "the server has released models of other nets alone; name theirs with --model";
+  } else if (reply.code == ErrorCode::kBusy) {
+    failure.reason = "the server has released no model yet";
+  }
+  return failure;
+}
+
 // Of a connection that was not closed yet.
 //   device  this device's name
 inline Failure WhyLost(const Connection& link, const std::string& device, Status status) {

@@ -21,7 +21,8 @@ using Row = Field<ClientOptions>;
 bool IsGiven(const std::vector<Row>& rows, const ClientOptions& options, const std::string& name) {
   const auto given = [&](const char* other) { return options.given.count(other) > 0; };
   if (given(name.c_str())) return true;
-  if (name == "accept-model" && options.peer.is_on) return true;  // a node names its model
+  // A node names its model, and has no server that releases one.
+  if ((name == "accept-model" || name == "keep-model") && options.peer.is_on) return true;
   // They describe one file.
   if ((name == "labels" || name == "samples") && given("data")) return true;
   return std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
@@ -32,7 +33,9 @@ bool IsGiven(const std::vector<Row>& rows, const ClientOptions& options, const s
 
 // Names of files without / at the beginning are those in the kit's folder.
 void ResolveFiles(const std::filesystem::path& folder, KitSettings* settings) {
-  if (!settings->labels.empty()) settings->labels = (folder / settings->labels).string();
+  for (std::string* name : {&settings->labels, &settings->keep_model}) {
+    if (!name->empty()) *name = (folder / *name).string();
+  }
   if (settings->data.empty()) return;
   settings->data = FormatDataSource(InFolder(ParseDataSource(settings->data), folder.string()));
 }
@@ -42,7 +45,8 @@ void ResolveFiles(const std::filesystem::path& folder, KitSettings* settings) {
 ClientOptions WithKit(ClientOptions options) {
   if (options.kit.empty()) {
     for (const auto& [option, text] : {std::pair("key", &options.key), {"data", &options.data}}) {
-      if (!text->empty()) continue;
+      const bool is_needed = text == &options.key || !options.fetch_only;
+      if (!text->empty() || !is_needed) continue;
       throw std::invalid_argument(fmt::format(
           "--{0} is required: name it, or a kit that has it, with --kit; `sotto-client --help` "
           "lists what it takes",
@@ -62,7 +66,7 @@ ClientOptions WithKit(ClientOptions options) {
     }
   }
   if (options.key.empty()) options.state = (folder / kit.key.device_id).string();
-  if (options.data.empty()) {
+  if (options.data.empty() && !options.fetch_only) {
     throw std::invalid_argument(
         fmt::format("{}: this kit does not say where the data lie; name them with --data, or in "
                     "the kit: data = \"FILE\"",

@@ -16,6 +16,7 @@
 #include "check.h"
 #include "device.h"
 #include "ending.h"
+#include "fetch.h"
 #include "kit.h"
 #include "options.h"
 #include "outputs.h"
@@ -59,6 +60,22 @@ void Report(const Ending& ending, const Device&, Reporter& reporter) { reporter.
 
 void Report(const Ending& ending, const PeerDevice& device, PeerReporter& reporter) {
   reporter.Ended(ending, device.trainer());
+}
+
+int RunFetch(const ClientOptions& options, EventLog& log) {
+  Reporter reporter(log, options.server);
+  CheckOptions(options);
+  RequireOutputs(options);
+  const SharedModel model = ModelOf(options);
+  if (model == nullptr) {
+    throw std::invalid_argument("--fetch-only needs --model: a released model is of one net");
+  }
+  const DeviceKey key = KeyOf(options);
+  log.SetDevice(key.device_id);
+  sotto::posix::CatchStopSignals();
+  const Ending ending = sotto::posix::FetchReleasedModel(options, *model, key, reporter);
+  if (ending.outcome != Outcome::kDone) reporter.Ended(ending);
+  return ExitStatus(ending);
 }
 
 // A device, or with --peer a node, until its end, and then its outputs.
@@ -120,6 +137,7 @@ int RunClient(const ClientOptions& options) {
     RequireOwnArithmetic();
     const ClientOptions all = WithKit(options);
     if (all.check) return sotto::posix::CheckDevice(all);
+    if (all.fetch_only) return RunFetch(all, log);
     return all.peer.is_on ? Program<PeerDevice, PeerReporter>(all, log).Run()
                           : Program<Device, Reporter>(all, log).Run();
   } catch (const std::invalid_argument& error) {

@@ -1,10 +1,10 @@
 #include "mark.h"
 
-#include <charconv>
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
 
+#include "kept_lines.h"
 #include "sotto/messages.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/hex.h"
@@ -21,57 +21,15 @@ constexpr KeptFormat kMarkFormat = {
 
 constexpr std::string_view kNoRound = "no round\n";
 
-// The lines of a mark, one after the other.
-class MarkLines {
- public:
-  explicit MarkLines(std::string_view body) : rest_(body) {}
-
-  bool is_at_end() const { return rest_.empty(); }
-
-  // The value of the next line, "NAME VALUE".
-  std::string_view Value(const std::string& name) {
-    const size_t end = rest_.find('\n');
-    const std::string_view line = rest_.substr(0, end);
-    const std::string start = name + " ";
-    if (end == std::string_view::npos || line.substr(0, start.size()) != start) Refuse(name);
-    rest_.remove_prefix(end + 1);
-    return line.substr(start.size());
-  }
-
-  void Number(const std::string& name) {
-    const std::string_view text = Value(name);
-    uint32_t number = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-    const bool is_whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
-    if (!is_whole || fmt::format("{}", number) != text) Refuse(name);
-  }
-
-  //   least, most  bytes
-  std::vector<uint8_t> Bytes(const std::string& name, size_t least, size_t most) {
-    const std::string_view text = Value(name);
-    std::vector<uint8_t> bytes(text.size() / 2);
-    const bool fits = bytes.size() >= least && bytes.size() <= most;
-    if (!fits || !ParseHex(text, {bytes.data(), bytes.size()})) Refuse(name);
-    return bytes;
-  }
-
-  [[noreturn]] static void Refuse(const std::string& name) {
-    RefuseKept(kMarkFormat, fmt::format("its line \"{}\" is missing or no such line", name));
-  }
-
- private:
-  std::string_view rest_;
-};
-
 std::vector<uint8_t> ReceiptIn(std::string_view body) {
   if (body == kNoRound) return {};
-  MarkLines lines(body);
+  KeptLines lines(kMarkFormat, body);
   lines.Bytes("job", kJobIdSize, kJobIdSize);
   lines.Number("round");
   lines.Number("attempt");
   if (lines.is_at_end()) return {};
   std::vector<uint8_t> receipt = lines.Bytes("receipt", 1, kMaxReceiptSize);
-  if (!lines.is_at_end()) MarkLines::Refuse("receipt");
+  if (!lines.is_at_end()) lines.Refuse("receipt");
   return receipt;
 }
 

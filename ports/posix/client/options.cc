@@ -91,6 +91,16 @@ std::vector<Row> DeviceRows() {
           "print what a run would train on: model, samples, labels, and whether the server knows "
           "this device; take part in nothing. Exit status 0, or 2, 3 and 4 as below")
           .Excludes("peer"),
+      Row("keep-model", &ClientOptions::keep_model,
+          "folder that keeps the newest released model, as model.bin, float32 LE, and "
+          "model.release, which says what it is; the device fetches it between rounds and when "
+          "the job is over")
+          .Excludes("peer"),
+      Row("fetch-only", &ClientOptions::fetch_only,
+          "fetch the newest released model into --keep-model and end; take part in nothing. Needs "
+          "no data; --give-up says how long it tries again")
+          .Needs("keep-model")
+          .Excludes("check"),
   };
 }
 
@@ -203,14 +213,16 @@ void CheckShare(const ClientOptions& options) {
 
 std::string ExitStatuses() {
   return DescribeExits(
-      {{0, "the job is done (--once), or a node's steps"},
+      {{0, "the job is done (--once), a node's steps are, or the model is there (--fetch-only)"},
        {kExitFailure, "this machine failed, for example its disk is full: try again"},
        {kExitUsage, "an option or a file is wrong"},
        {kExitRefused,
         "with --once: this device's options refuse the job, or the server refuses this device's "
         "model or version; without it: --max-private-updates is used up, or its key was rotated or "
         "revoked"},
-       {kExitNoServer, "no server in the time of --give-up"}});
+       {kExitNoServer,
+        "no server in the time of --give-up; with --fetch-only: none, or nothing is released "
+        "yet"}});
 }
 
 // The rows of the group "Without a server", but for the nodes' job.

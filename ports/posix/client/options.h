@@ -56,6 +56,8 @@ struct ClientOptions {
   double round_s = 0;            // the most for a training; 0: no limit
   bool once = false;             // the device ends with the job
   bool check = false;            // it only looks, see check.h
+  std::string keep_model;        // path of a folder; empty: released models are not kept
+  bool fetch_only = false;       // it fetches the released model, see fetch.h
   std::string mark;              // path; MarkPath() has the default
   double give_up_s = 0;          // 0: never
   bool resume_tls = false;

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "kept_model.h"
+#include "model_bytes.h"
 #include "peer_statement.h"
-#include "sotto/bytes.h"
 #include "sotto/data/source.h"
 #include "sotto/log/json_text.h"
 #include "sotto/model/model_text.h"
-#include "sotto/num.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/hex.h"
 #include "sotto/posix/port.h"
@@ -26,17 +26,20 @@ struct NamedFile {
 };
 
 std::vector<NamedFile> OutputsOf(const ClientOptions& options) {
-  return {{"--json", options.json},
-          {"--model-out", options.model_out},
-          {"--head-out", options.peer.head_out}};
+  std::vector<NamedFile> files = {{"--json", options.json},
+                                  {"--model-out", options.model_out},
+                                  {"--head-out", options.peer.head_out}};
+  if (options.keep_model.empty()) return files;
+  files.push_back({"--keep-model", ModelKeeper::ModelPath(options.keep_model)});
+  files.push_back({"--keep-model", ModelKeeper::ReleasePath(options.keep_model)});
+  return files;
 }
 
 std::vector<NamedFile> OtherFilesOf(const ClientOptions& options) {
-  std::vector<NamedFile> files = {
-      {"--kit", options.kit},          {"--key", options.key},
-      {"--mark", MarkPath(options)},   {"--data", ParseDataSource(options.data).path},
-      {"--labels", options.labels},    {"--config", options.config},
-      {"--job", options.peer.job.file}};
+  std::vector<NamedFile> files = {{"--kit", options.kit},        {"--key", options.key},
+                                  {"--mark", MarkPath(options)}, {"--labels", options.labels},
+                                  {"--config", options.config},  {"--job", options.peer.job.file}};
+  if (!options.data.empty()) files.push_back({"--data", ParseDataSource(options.data).path});
   if (!options.peer.public_data.empty()) {
     files.push_back({"--public-data", ParseDataSource(options.peer.public_data).path});
   }
@@ -88,6 +91,7 @@ double RhoOf(const PrivateSpending& spent) { return static_cast<double>(spent.rh
 }  // namespace
 
 void RequireOutputs(const ClientOptions& options) {
+  if (!options.keep_model.empty()) MakePrivateFolder(options.keep_model);
   std::vector<NamedFile> others = OtherFilesOf(options);
   const NamedFile ledger = {"--ledger", LedgerPath(options)};
   RequireOwnName(ledger, others);
@@ -152,11 +156,7 @@ void WriteResults(const ClientOptions& options, const std::string& results) {
 
 void WriteModel(const std::string& path, Span<const float> parameters) {
   if (path.empty()) return;
-  std::string bytes(4 * parameters.size(), '\0');
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    StoreU32Le(FloatBits(parameters[i]), reinterpret_cast<uint8_t*>(&bytes[4 * i]));
-  }
-  ReplaceTextFile(path, bytes);
+  ReplaceTextFile(path, ModelBytes(parameters));
 }
 
 }  // namespace sotto::posix

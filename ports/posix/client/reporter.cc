@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sotto/model/model_text.h"
+#include "sotto/posix/hex.h"
 #include "sotto/posix/port.h"
 
 namespace sotto::posix {
@@ -209,6 +210,28 @@ void Reporter::RoundGivenUp(const Failure& failure) {
 void Reporter::NothingHeldOut(const std::string& reason) {
   if (std::exchange(is_reported_held_out_, true)) return;
   log_.Write(event::kNothingHeldOut, {{"reason", reason}});
+}
+
+void Reporter::KeptRelease(const Release& release, uint32_t bytes) {
+  no_release_.clear();
+  log_.Write(event::kReleasedModel,
+             {{"job", Hex(release.job_id)},
+              {"rounds", release.rounds},
+              {"state", release.is_final ? "a job that is over" : "a job that goes on"},
+              {"bytes", bytes},
+              {"claims", std::string(release.claims.begin(), release.claims.end())}});
+}
+
+// That nothing is released yet is no news: the device asks again.
+void Reporter::NoRelease(const Reply& reply, Status status) {
+  if (reply.kind == Reply::Kind::kError && reply.code == ErrorCode::kBusy) return;
+  const Failure failure = WhyNoRelease(reply, status);
+  if (std::exchange(no_release_, failure.reason) == failure.reason) return;
+  log_.Write(event::kNoRelease, {{"reason", failure.reason}, {"code", failure.code}});
+}
+
+void Reporter::KeptModelDamaged(const std::string& reason) {
+  log_.Write(event::kKeptModelDamaged, {{"reason", reason}});
 }
 
 void Reporter::Ended(const Ending& ending) {

@@ -13,6 +13,7 @@
 
 #include "ending.h"
 #include "failure.h"
+#include "sotto/client.h"
 #include "sotto/local_round.h"
 #include "sotto/log/event_log.h"
 #include "sotto/model_info.h"
@@ -89,6 +90,13 @@ class Reporter : public LinkReporter {
   void RoundGivenUp(const Failure& failure);
   void NothingHeldOut(const std::string& reason);
 
+  // A released model was kept.
+  //   bytes  that were downloaded for it
+  void KeptRelease(const Release& release, uint32_t bytes);
+  // There is none to be had now; said once for each reason.
+  void NoRelease(const Reply& reply, Status status);
+  void KeptModelDamaged(const std::string& reason);
+
   void Ended(const Ending& ending);
 
   const Totals& totals() const { return totals_; }
@@ -104,6 +112,7 @@ class Reporter : public LinkReporter {
   uint64_t phase_began_ms_ = 0;    // the download, the training or the upload
   std::string waiting_;            // what it was said to wait for
   std::string stays_out_;          // why it was said to take no part
+  std::string no_release_;         // why it was said to have no released model
   EventFields unsuited_;           // of the event; empty: its samples suit the model
   bool is_said_unsuited_ = false;  // of the next job
   bool is_reported_held_out_ = false;

@@ -5,6 +5,7 @@
 
 #include "connection.h"
 #include "sotto/models.h"
+#include "sotto/posix/check.h"
 #include "sotto/posix/port.h"
 
 namespace sotto::posix {
@@ -34,7 +35,7 @@ size_t Trainee::Bytes(const ModelInfo& model) {
 }
 
 Trainee::Trainee(const ClientOptions& options, SharedModel model, Share share, const DeviceKey& key,
-                 const UpdateLedger& ledger)
+                 const UpdateLedger& ledger, Span<const float> held)
     : model_(std::move(model)),
       share_(std::move(share)),
       samples_(*share_.data, share_.view(), options.held_out),
@@ -43,6 +44,10 @@ Trainee::Trainee(const ClientOptions& options, SharedModel model, Share share, c
       entropy_(options.seed ? std::optional<SeededEntropy>(key.secret) : std::nullopt),
       client_(MakeConfig(options, key, ledger), memory_.buffers()) {
   if (entropy_) entropy_->Attach(&client_.task());
+  if (held.empty()) return;
+  const ModelWriter writer = memory_.buffers().writer;
+  Check(writer.write(writer.context, held), "the model that is held");
+  Check(client_.RestoreModel(), "the check of the model that is held");
 }
 
 const ModelInfo& Trainee::net() const { return model_ == nullptr ? kNoModel : *model_; }

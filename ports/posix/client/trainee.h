@@ -24,8 +24,10 @@ class Trainee {
   //                 work; no task is for it
   //   share         of the model; without samples the device takes part like any other
   //   ledger        of updates with private noise
+  //   held          [model.parameters] a model that this machine has kept; empty: none. Copied
+  // Throws std::runtime_error if the cryptographic library fails.
   Trainee(const ClientOptions& options, SharedModel model, Share share, const DeviceKey& key,
-          const UpdateLedger& ledger);
+          const UpdateLedger& ledger, Span<const float> held);
   Trainee(const Trainee&) = delete;
   Trainee& operator=(const Trainee&) = delete;
 
@@ -35,7 +37,8 @@ class Trainee {
   const Share& share() const { return share_; }
   uint32_t samples() const { return samples_.source().count; }
   uint32_t held_out() const { return held_out_.samples.count; }
-  // [model.parameters] the newest model that was downloaded whole, zeros before.
+  // [model.parameters] the newest model that was downloaded whole; before, the one that was held,
+  // or zeros.
   Span<const float> base() const { return memory_.base(); }
 
   // Bytes of the buffers for a model, without the samples.

@@ -68,6 +68,7 @@ Kit FullKit() {
                   "a \"b\"\\=c\t.csv:label=x,y\xC3\xA9",
                   "labels",
                   "5:10",
+                  "model",
                   128.0,
                   0.5,
                   {},
@@ -154,11 +155,12 @@ TEST_F(KitFileTest, AKitGivesTheOptionsThatAreNotGiven) {
   ClientOptions typed;
   typed.kit = Write(kBegin + kKey +
                     "server = \"a:1\"\ndata = \"rows.csv:label=y,categories=all.csv\"\n"
-                    "samples = \"5:10\"\n");
+                    "samples = \"5:10\"\nkeep-model = \"model\"\n");
   std::ofstream(Path("all.csv")) << "y\n";
   ClientOptions all = WithKit(typed);
   EXPECT_EQ(all.server, "a:1");
   EXPECT_EQ(all.samples, "5:10");
+  EXPECT_EQ(all.keep_model, Path("model"));
   const DataSource source = ParseDataSource(all.data);
   EXPECT_EQ(source.path, Path("rows.csv"));
   EXPECT_EQ(source.options.at("categories"), Path("all.csv"));
@@ -188,11 +190,13 @@ TEST_F(KitFileTest, AKitGivesTheOptionsThatAreNotGiven) {
 
 TEST_F(KitFileTest, ANodeTakesNoModelOfItsKit) {
   ClientOptions typed;
-  typed.kit = Write(kBegin + kKey + "data = \"rows.csv\"\naccept-model = [\"" +
-                    std::string(64, 'D') + "\"]\n");
+  typed.kit =
+      Write(kBegin + kKey + "data = \"rows.csv\"\nkeep-model = \"model\"\naccept-model = [\"" +
+            std::string(64, 'D') + "\"]\n");
   EXPECT_EQ(AcceptedDigests(WithKit(typed).accept_model), std::vector<std::string>({kDigest}));
   typed.peer.is_on = true;
   EXPECT_EQ(WithKit(typed).accept_model, "");
+  EXPECT_EQ(WithKit(typed).keep_model, "") << "it has no server that releases one";
 }
 
 TEST_F(KitFileTest, WhatNeitherOptionsNorKitSayIsAskedFor) {
@@ -202,6 +206,8 @@ TEST_F(KitFileTest, WhatNeitherOptionsNorKitSayIsAskedFor) {
   EXPECT_EQ(RefusalOf([&] { WithKit(typed); }).rfind("--data is required", 0), 0u);
   typed.kit = Write(kBegin + kKey);
   EXPECT_NE(RefusalOf([&] { WithKit(typed); }).find("name them with --data"), std::string::npos);
+  typed.fetch_only = true;
+  EXPECT_EQ(WithKit(typed).data, "") << "no samples are needed to fetch a model";
 }
 
 }  // namespace

@@ -186,6 +186,9 @@ std::vector<Field<KitSettings>> KitFields() {
       Row("labels", &KitSettings::labels, "IDX file of the labels on the devices"),
       Row("samples", &KitSettings::samples, "FIRST:COUNT, which samples of that file they take")
           .Checked(CheckSamples),
+      Row("keep-model", &KitSettings::keep_model,
+          "folder on the devices that keeps the newest released model; without / at the beginning "
+          "it is in the kit's folder"),
       Row("model-memory", &KitSettings::model_memory_mb,
           "the most memory for an accepted model on a device, MB")
           .Within({1, 1e6}),

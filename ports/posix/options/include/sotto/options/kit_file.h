@@ -38,6 +38,7 @@ struct KitSettings {
   std::string data;
   std::string labels;
   std::string samples;
+  std::string keep_model;
   std::optional<double> model_memory_mb;
   std::optional<double> round_s;
   std::optional<double> min_private_noise;
