@@ -16,6 +16,10 @@ int vendor_random(uint32_t* word);
 // Hands one byte to the UART. 1: taken; 0: its FIFO is full; negative: there is no link.
 int vendor_uart_put(uint8_t byte);
 
+// Where the CPU reads the flash that is set aside, for the store and for a model, like memory: its
+// first byte, at a multiple of 4.
+const void* vendor_flash_memory();
+
 // Reads the flash that is set aside for the store, at an address from its beginning. 0: done;
 // anything else: an error that the flash's ECC could not correct. Some controllers report it by an
 // interrupt or a bus fault instead: the handler must let this function return an error.

@@ -12,6 +12,7 @@ extern "C" {
 uint32_t vendor_tick_ms() { return 0; }
 int vendor_random(uint32_t*) { return 1; }
 int vendor_uart_put(uint8_t) { return -1; }
+const void* vendor_flash_memory() { return nullptr; }
 int vendor_flash_read(uint32_t, void*, uint32_t) { return 1; }
 int vendor_flash_erase(uint32_t) { return 1; }
 int vendor_flash_program(uint32_t, const void*, uint32_t) { return 1; }

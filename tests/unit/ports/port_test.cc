@@ -12,6 +12,7 @@
 #include "ports/template/src/vendor.h"
 #include "sotto/conformance/check.h"
 #include "sotto/conformance/check_frames.h"
+#include "sotto/conformance/check_model_flash.h"
 #include "sotto/posix/acceptor.h"
 #include "sotto/posix/record_store.h"
 #include "sotto/posix/sockets.h"
@@ -28,6 +29,7 @@ using conformance::CheckClock;
 using conformance::CheckEntropy;
 using conformance::CheckFrames;
 using conformance::CheckLink;
+using conformance::CheckModelFlash;
 using conformance::CheckStore;
 
 constexpr uint32_t kPatienceMs = 60000;
@@ -42,7 +44,8 @@ struct FakeBoard {
   bool busy = false;  // every second byte finds the FIFO full
   uint32_t bytes = 0;
   uint32_t loses_every = ~0u;  // so many bytes the line loses one
-  std::vector<uint8_t> flash = std::vector<uint8_t>(kStorePages * board::kStorePageSize, 0xff);
+  std::vector<uint8_t> flash =
+      std::vector<uint8_t>(kStorePages * board::kStorePageSize + board::kModelFlashSize, 0xff);
   bool flash_works = true;
 };
 
@@ -88,6 +91,17 @@ TEST_F(TemplatePortTest, ItsStoreKeepsEveryRule) {
   g_board.flash_works = false;
   const PersistentStore store = board::Store();
   EXPECT_EQ(store.save(store.context, StoreSlot::kClient, {}), Status::kStoreFailed);
+}
+
+TEST_F(TemplatePortTest, ItsFlashOfAModelKeepsEveryRule) {
+  EXPECT_STREQ(CheckModelFlash(board::FlashOfModel, board::kModelParameters), nullptr);
+  const auto store = g_board.flash.begin();
+  EXPECT_TRUE(std::all_of(store, store + kStorePages * board::kStorePageSize, [](uint8_t byte) {
+    return byte == 0xff;
+  })) << "the store's pages stay";
+  g_board.flash_works = false;
+  EXPECT_STREQ(CheckModelFlash(board::FlashOfModel, board::kModelParameters),
+               "model flash: erasing fails");
 }
 
 TEST_F(TemplatePortTest, ItsClockSurvivesTheHardwaresWrapAround) {
@@ -420,6 +434,8 @@ int vendor_uart_put(uint8_t byte) {
   }
   return 1;
 }
+
+const void* vendor_flash_memory() { return sotto::g_board.flash.data(); }
 
 int vendor_flash_read(uint32_t address, void* bytes, uint32_t size) {
   std::memcpy(bytes, sotto::g_board.flash.data() + address, size);

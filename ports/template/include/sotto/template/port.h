@@ -7,6 +7,7 @@
 #pragma once
 
 #include "sotto/frame_link.h"
+#include "sotto/kept_model.h"
 #include "sotto/paged_store.h"
 #include "sotto/port.h"
 #include "sotto/tls.h"
@@ -61,5 +62,11 @@ PersistentStore Store();
 // as FRAM and EEPROM, needs it; flash does not. Statuses of PagedStore::Format(): a store that has
 // had a record stays as it is.
 Status FormatStore();
+
+// The flash of a model, behind the store's: of a device that predicts, or whose round's model is
+// not in RAM (sotto/kept_model.h). Leave it out of other ports.
+constexpr size_t kModelParameters = 7850;  // of your net
+constexpr size_t kModelFlashSize = ModelFlashBytes(kModelParameters, kFlashPageSize);
+ModelFlash FlashOfModel();
 
 }  // namespace sotto::board
