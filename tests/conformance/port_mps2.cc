@@ -4,8 +4,10 @@
 
 #include "sotto/conformance/check.h"
 #include "sotto/conformance/check_frames.h"
+#include "sotto/conformance/check_model_flash.h"
 #include "sotto/mps2/clock.h"
 #include "sotto/mps2/insecure_entropy.h"
+#include "sotto/mps2/model_flash.h"
 #include "sotto/mps2/record_store.h"
 #include "sotto/mps2/semihosting.h"
 #include "sotto/mps2/uart.h"
@@ -16,6 +18,7 @@ namespace {
 
 constexpr uint32_t kTimeoutMs = 60000;
 constexpr uint32_t kFramesMs = 20000;
+constexpr size_t kParameters = 7850;
 
 int Send(void*, const uint8_t* bytes, size_t size) { return mps2::UartSend({bytes, size}); }
 int Receive(void*, uint8_t* out, size_t size) { return mps2::UartReceive({out, size}); }
@@ -25,6 +28,8 @@ PersistentStore OpenStore() {
   static std::optional<mps2::RecordStore> store;
   return store.emplace("port_check").store();
 }
+
+ModelFlash OpenFlash() { return mps2::OpenModelFlash("port_check"); }
 
 int Run() {
   mps2::StartClock();
@@ -38,6 +43,7 @@ int Run() {
       conformance::CheckLink(port, {Send, Receive, nullptr}, kTimeoutMs),
       conformance::CheckFrames(port, mps2::UartFrames(), kLargestFrame, kFramesMs),
       conformance::CheckStore(OpenStore),
+      conformance::CheckModelFlash(OpenFlash, kParameters),
   };
   int broken = 0;
   for (const char* rule : rules) {
