@@ -52,7 +52,13 @@ Channel::Channel(const GatewayOptions& options, EventLog& log, int wire, std::st
 Channel::~Channel() { close(wire_); }
 
 bool Channel::Work(uint64_t now_ms) {
-  if (!ReadWire(now_ms)) return false;
+  const bool is_there = ReadWire(now_ms) && Move(now_ms);
+  if (!is_there) EndBoard();
+  return is_there;
+}
+
+// False: the wire is gone.
+bool Channel::Move(uint64_t now_ms) {
   if (server_state_ == Server::kConnecting) {
     std::vector<WaitingSocket> connecting = {{server_.descriptor(), false, true, false}};
     WaitForSockets(&connecting, 0);
@@ -153,6 +159,19 @@ void Channel::EndServer(const char* reason) {
   server_state_ = Server::kEnded;
 }
 
+// The board has ended its connection, or is gone with its wire.
+void Channel::EndBoard() {
+  if (server_state_ == Server::kNone) return;
+  const FrameLinkCounts& counts = link_.counts();
+  log_.Write(event::kBoardEnded, {{"wire", name_},
+                                  {"sent", uint64_t{counts.sent}},
+                                  {"repeated", uint64_t{counts.repeated}},
+                                  {"received", uint64_t{counts.received}}});
+  server_.Close();
+  to_board_.clear();
+  server_state_ = Server::kNone;
+}
+
 void Channel::MoveToServer() {
   if (server_state_ == Server::kNone) return;
   for (;;) {
@@ -160,17 +179,7 @@ void Channel::MoveToServer() {
       to_server_.resize(kMostWaiting);
       const int got = link_.Receive(to_server_.data(), to_server_.size());
       to_server_.resize(static_cast<size_t>(std::max(got, 0)));
-      if (got < 0) {  // the board has ended
-        const FrameLinkCounts& counts = link_.counts();
-        log_.Write(event::kBoardEnded, {{"wire", name_},
-                                        {"sent", uint64_t{counts.sent}},
-                                        {"repeated", uint64_t{counts.repeated}},
-                                        {"received", uint64_t{counts.received}}});
-        server_.Close();
-        to_board_.clear();
-        server_state_ = Server::kNone;
-        return;
-      }
+      if (got < 0) return EndBoard();
     }
     if (server_state_ == Server::kEnded) to_server_.clear();
     if (to_server_.empty() || server_state_ != Server::kConnected) return;

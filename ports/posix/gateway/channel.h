@@ -42,6 +42,7 @@ class Channel {
  private:
   using Bytes = std::vector<uint8_t>;
 
+  bool Move(uint64_t now_ms);
   bool ReadWire(uint64_t now_ms);
   bool WriteWire(uint64_t now_ms);
   bool AddFrame(uint64_t now_ms);
@@ -50,6 +51,7 @@ class Channel {
   void MoveToServer();
   void MoveToBoard();
   void EndServer(const char* reason);
+  void EndBoard();
   bool IsLost();
 
   const GatewayOptions& options_;
