@@ -3,15 +3,20 @@
 //
 // Messages go to QEMU's standard error. Exit status: 0 the job is done, 2 the firmware was built
 // from the wrong files, 3 the device refuses the job, or the server, which has proved who it is,
-// the device's model. A real board would not exit, but wait for the next job. One thread. Part of
-// examples/cortex_m.
+// the device's model. A real board would not exit, but wait for the next job.
+//
+// Built with SOTTO_KEEP_MODEL it does so: its model lies in flash, it fetches the released one and
+// classifies its samples with it, see keeper.h. One thread. Part of examples/cortex_m.
 #include SOTTO_DEVICE_KEY
 #include SOTTO_DEVICE_NET
 
+#include "classify.h"
+#include "keeper.h"
 #include "server_link.h"
 #include "sotto/client.h"
 #include "sotto/mps2/clock.h"
 #include "sotto/mps2/insecure_entropy.h"
+#include "sotto/mps2/model_flash.h"
 #include "sotto/mps2/semihosting.h"
 #include "sotto/mps2/stack.h"
 #include "sotto/mps2/uart.h"
@@ -35,6 +40,11 @@ constexpr bool kSeeded = SOTTO_SEEDED;
 // True if the device also takes a job without noise: for trials.
 constexpr bool kAllowsNoPrivacy = SOTTO_ALLOW_NO_PRIVACY;
 
+// True if the model lies in flash, and the device stays when a job is over.
+constexpr bool kKeepsModel = SOTTO_KEEP_MODEL;
+static_assert(!kKeepsModel || (Net::kClasses > 0 && Net::kArithmetic == nn::Arithmetic::kFloat32),
+              "classify.h has no memory for another net");
+
 // Before a wait of so long, in milliseconds, the link is closed, if its session resumes: a radio
 // can sleep then. A board that sleeps itself keeps its RAM, in which the session is, or makes a
 // full handshake.
@@ -43,7 +53,7 @@ constexpr bool kAllowsNoPrivacy = SOTTO_ALLOW_NO_PRIVACY;
 constexpr size_t kChunkSize = MaxChunkBytes(kMaxFrame);
 
 // Training and messages take turns in the workspace.
-float parameters[2 * Net::kParameters];
+float parameters[(kKeepsModel ? 1 : 2) * Net::kParameters];
 std::byte workspace[ClientWorkspaceBytes<Net, kMaxBatchSize, kChunkSize, kFrameBytes>()];
 
 ByteSpan DeviceId() {
@@ -67,6 +77,7 @@ ClientConfig MakeConfig(const Port& port) {
   config.samples = DeviceSamples();
   config.port = port;
   config.max_frame = kMaxFrame;
+  config.stays = kKeepsModel;
   config.allow_training_without_privacy = kAllowsNoPrivacy;
   return config;
 }
@@ -141,26 +152,44 @@ const char* ReasonToEnd(Status status, const Reply& reply) {
   return nullptr;
 }
 
+// Of a fetch another round may go better, and is not given up with it.
+bool IsOfFetch(const Client& client) { return client.request().kind == Request::Kind::kGetRelease; }
+
+// The wait that the client asks for. Between two polls a session that resumes is closed. Within a
+// round the link stays as it is: when such a wait begins tells how long the training took.
+void Wait(Client& client, [[maybe_unused]] ServerLink& link, [[maybe_unused]] Keeper* keeper) {
+  const uint64_t end_ms = mps2::NowMs() + client.wait_ms();
+#if defined(SOTTO_RESUME_TLS)
+  if (client.state() == Client::State::kHello && client.wait_ms() >= kCloseBeforeMs) {
+    link.Close();
+    client.OnLinkLost();
+  }
+#endif
+  if constexpr (kKeepsModel) keeper->OnWait(mps2::NowMs());
+  const uint64_t now_ms = mps2::NowMs();
+  if (now_ms < end_ms) mps2::SleepMs(static_cast<uint32_t>(end_ms - now_ms));
+}
+
 // Takes part in rounds until the job is done.
-int TakePart(Client& client, ServerLink& link) {
+//   keeper  nullptr if the firmware keeps no model
+int TakePart(Client& client, ServerLink& link, [[maybe_unused]] Keeper* keeper) {
   using Progress = Client::Progress;
   for (Progress progress = Progress::kAgain; progress != Progress::kDone;) {
     if (const Status s = client.Step(&progress); s != Status::kOk) {
       ReportFailure(client, s);
       link.BackOff();
     }
-    if (progress == Progress::kWait) {
-#if defined(SOTTO_RESUME_TLS)
-      if (client.wait_ms() >= kCloseBeforeMs) link.Close();
-#endif
-      mps2::SleepMs(client.wait_ms());
-    }
+    if (progress == Progress::kWait) Wait(client, link, keeper);
     if (progress != Progress::kSend) continue;
     if (client.state() == Client::State::kUploadBegin) ReportUpload(client);
     Reply reply;
     if (link.Exchange(client.request(), &reply) != Status::kOk) {
       client.OnLinkLost();
-    } else if (const Status s = client.OnReply(reply); s != Status::kOk) {
+      continue;
+    }
+    const Status s = client.OnReply(reply);
+    if constexpr (kKeepsModel) keeper->OnReply(s);
+    if (s != Status::kOk && !IsOfFetch(client)) {
       ReportFailure(client, s);
       if (const char* reason = ReasonToEnd(s, reply); reason != nullptr) {
         Print(reason);
@@ -203,6 +232,34 @@ bool Announce() {
   return false;
 }
 
+// The model in flash, or nullptr: it is in RAM.
+KeptModel* OpenKeptModel() {
+  if constexpr (kKeepsModel) {
+    static KeptModel kept(mps2::OpenModelFlash(kSottoDeviceId), Net::kParameters);
+    return &kept;
+  }
+  return nullptr;
+}
+
+ClientBuffers MakeBuffers([[maybe_unused]] KeptModel* kept) {
+  if constexpr (kKeepsModel) {
+    return MakeClientBuffers<Net, kMaxBatchSize, kChunkSize, kFrameBytes>(
+        kept->base(), kept->writer(), parameters, workspace);
+  } else {
+    return MakeClientBuffers<Net, kMaxBatchSize, kChunkSize, kFrameBytes>(parameters, workspace);
+  }
+}
+
+Keeper* StartKeeper([[maybe_unused]] KeptModel* kept, [[maybe_unused]] Client* client) {
+  if constexpr (kKeepsModel) {
+    static float memory[ClassifyFloats(kModel)];
+    static Keeper keeper(kModel, kept, client, DeviceSamples(), memory);
+    keeper.Start();
+    return &keeper;
+  }
+  return nullptr;
+}
+
 int Run() {
   mps2::StartClock();
   mps2::StartUart();
@@ -212,12 +269,12 @@ int Run() {
   static SeededEntropy nonces(DeviceSecret());
   const Port port = {NowMs, mps2::InsecureEntropy::Fill, &entropy};
   const Port seeded_port = {NowMs, SeededEntropy::Fill, &nonces};
-  const ClientBuffers buffers =
-      MakeClientBuffers<Net, kMaxBatchSize, kChunkSize, kFrameBytes>(parameters, workspace);
+  KeptModel* const kept = OpenKeptModel();
+  const ClientBuffers buffers = MakeBuffers(kept);
   static Client client(MakeConfig(kSeeded ? seeded_port : port), buffers);
   nonces.Attach(&client.task());
   static ServerLink link(port, DeviceId(), DeviceSecret(), buffers.frames);
-  const int status = TakePart(client, link);
+  const int status = TakePart(client, link, StartKeeper(kept, &client));
   ReportMemory();
   return status;
 }

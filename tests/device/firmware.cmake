@@ -2,8 +2,8 @@
 # that of a larger Cortex-M4F.
 add_firmware(firmware_small_cnn ${CMAKE_CURRENT_SOURCE_DIR}/nets/small_cnn.h SEEDED RAM_SIZE 196608)
 add_firmware(firmware_windows ${CMAKE_CURRENT_SOURCE_DIR}/nets/windows.h ALLOW_NO_PRIVACY)
-# On a UART that loses bytes.
-add_firmware(firmware_frames ${SOTTO_DEVICE_NET} SEEDED FRAMES 20)
+# On a UART that loses bytes, with the model in flash.
+add_firmware(firmware_frames ${SOTTO_DEVICE_NET} SEEDED KEEP_MODEL FRAMES 20)
 # Samples that it must refuse: a label u32 and float32 without a head, as earlier builds of sotto-shard
 # wrote them, and a damaged shard.
 foreach(kind headless damaged)

@@ -13,7 +13,10 @@
 #             server holds its session: it trains anew, under another nonce
 #   frames    a board speaks through sotto-gateway in frames of 20 bytes, of which 5 % are lost in each
 #             direction: it trains, its update arrives, and the model is the simulator's; a server that
-#             is not there and a gateway that is started again cost a connection, no more
+#             is not there and a gateway that is started again cost a connection, no more. Its model is
+#             in flash: after a reset it fetches the final one as a difference from what it holds, which
+#             is then the server's bit by bit, and so are its classes; without a server it predicts at
+#             once; and of a model that is torn it says that it has none
 #   refusal   the device refuses a job without noise, and a server of another model it: the board says
 #             why and ends with status 3. Of samples without a head or damaged ones it ends with status 2
 #   readme    the session of examples/cortex_m/README.md as it stands there; only the port and the
@@ -346,8 +349,67 @@ gateway() {
   port="$(cat gateway_port)"
 }
 
+# make_samples FILE: the samples of a shard of images as two IDX files.
+make_samples() {
+  /usr/bin/python3 - "$1" << 'END'
+import struct
+import sys
+
+shard = open(sys.argv[1], "rb").read()[-50 * 785:]
+rows = [shard[785 * i:785 * (i + 1)] for i in range(50)]
+with open("samples-images-idx3-ubyte", "wb") as file:
+    file.write(struct.pack(">4i", 0x803, 50, 28, 28) + b"".join(row[1:] for row in rows))
+with open("samples-labels-idx1-ubyte", "wb") as file:
+    file.write(struct.pack(">2i", 0x801, 50) + bytes(row[0] for row in rows))
+END
+}
+
+# start_anew PORT: the board as after a reset, until it has classified. Its log begins anew.
+start_anew() {
+  mv board-0.log "before-${SECONDS}-board.log"
+  board 0 firmware_frames "$1"
+  await_line board-0.log ' are right$'
+  kill -KILL "${board}"
+  wait "${board}" 2> /dev/null || true
+}
+
+# expect_the_final_model: in the board's flash, and its classes are the server's.
+expect_the_final_model() {
+  cmp -n 31400 model.bin sim-000000.model || fail "the model in flash is not the server's"
+  sed -n 's/^classes: //p' board-0.log | tail -n 1 | tr ' ' '\n' > found.txt
+  diff expected.txt found.txt || fail "the board's classes (>) are not the server's (<)"
+  grep -qx "the released model in flash: job [0-9a-f]*, round 2, final; .*" board-0.log || fail "not the final release"
+}
+
+# The server that has served the job serves its release; the gateway is there.
+fetch_and_classify() {
+  make_samples "${images}/shard0.bin"
+  "${bin}/sotto" model predict model.bin --model softmax-784-10 --data samples-images-idx3-ubyte --out classes.csv
+  sed 1d classes.csv | cut -d , -f 1 > expected.txt
+  (($(sort -u expected.txt | wc -l) > 1)) || fail "one class for all samples shows nothing"
+  ! cmp -s -n 31400 model.bin sim-000000.model || fail "the board had the final model before it fetched it"
+  "${bin}/sotto" serve -v --store fleet.db --listen "127.0.0.1:${server_port}" > release.log 2>&1 &
+  server=$!
+  start_anew "${port}"
+  grep -qx 'no released model in flash' board-0.log || fail "a round's model passed for a release"
+  fetched="$(sed -n 's/^fetched \([0-9]*\) bytes$/\1/p' board-0.log)"
+  ((fetched > 0 && fetched < 31400 / 4)) || fail "the board fetched ${fetched} bytes"
+  expect_the_final_model
+  echo "fetched ${fetched} bytes; $(tail -n 1 board-0.log)"
+  # A page of the flash, as a reset within a write leaves it.
+  printf '\377%.0s' {1..100} | dd of=sim-000000.model bs=1 seek=9000 conv=notrunc status=none
+  start_anew "${port}"
+  grep -qx 'no released model in flash' board-0.log || fail "a torn model passed for a release"
+  expect_the_final_model
+  kill "${gateway}" "${server}"
+  start_anew "${port}"
+  ! grep -q 'fetched' board-0.log || fail "there is no server"
+  expect_the_final_model
+}
+
 frames() {
-  serve 1 2 "${noise[@]}" --delta 0.01
+  rm -f sim-000000.model
+  serve 1 2 "${noise[@]}" --delta 0.01 --model-out model.bin
   server_port="${port}"
   gateway 0 --test-loss 0.05
   board 0 firmware_frames "${port}"
@@ -355,10 +417,13 @@ frames() {
   kill "${gateway}"
   wait "${gateway}" || true
   gateway "${port}" --test-loss 0.05 --test-seed 2
-  expect_end "${server}" "${board}"
+  expect_end "${server}"
+  kill -KILL "${board}"
+  wait "${board}" 2> /dev/null || true
   expect_the_simulators_model
-  grep -q ', [1-9][0-9]* of them again' gateway.log || fail "nothing was lost"
+  await_line gateway.log ', [1-9][0-9]* of them again'
   grep -q '^link: kLinkLost' board-0.log || fail "the board did not notice that its gateway was another one"
+  fetch_and_classify
 }
 
 reset() {
@@ -560,27 +625,42 @@ store() {
   echo "25 kills, ${last} records saved, none lost"
 }
 
-# The blocks 4 to 6 of the page: the board again, through a gateway that loses frames.
+# The blocks 4 to 7 of the page: the board again, through a gateway that loses frames. It is switched
+# off when the job is over, fetches the final model at its next start, and classifies as the server does.
 readme_frames() {
-  local started process
-  rm -f port gateway_port
+  local parts=()
+  rm -f port gateway_port lossy-000000.model
   sed -i -e 's#^build/host/bin/sotto serve #exec &--listen 127.0.0.1:0 --port-file port #' \
     -e 's#^build/host/bin/sotto-gateway #exec &--port-file gateway_port #' -e 's#127.0.0.1:7178#127.0.0.1:0#' \
-    -e 's#^qemu-system-arm #exec &#' -e "s#build/host/bin/#${bin}/#" block4.sh block5.sh block6.sh
+    -e 's#^qemu-system-arm #exec &#' -e "s#build/host/bin/#${bin}/#" block4.sh block5.sh block6.sh block7.sh
   bash -e block4.sh > server2.log 2>&1 &
-  started=($!)
+  parts=($!)
   await port
   sed -i -e "s#7177#$(cat port)#" block5.sh
   bash -e block5.sh > gateway.log 2>&1 &
-  gateway=$!
+  parts+=($!)
   await gateway_port
   sed -i -e "s#7178#$(cat gateway_port)#" block6.sh
   bash -e block6.sh > board2.log 2>&1 &
-  started+=($!)
-  for process in "${started[@]}"; do wait "${process}" || fail "a block of the page failed"; done
-  kill "${gateway}"
-  grep -q 'all 2 rounds of the plan are released' server2.log || fail "not all rounds were released"
-  grep -q ', [1-9][0-9]* of them again' gateway.log || fail "the gateway does not say what it has sent again"
+  board=$!
+  await_line server2.log 'all 3 rounds of the plan are released'
+  kill -INT "${board}"
+  wait "${board}" || true
+  bash -e block6.sh > board3.log 2>&1 &
+  board=$!
+  await_line board3.log ' are right$'
+  kill "${board}"
+  bash -e block7.sh > block7.log 2>&1 || fail "block 7 of the page"
+  grep -qx "$(sed -n 's/^classes: //p' board3.log)" block7.log || fail "the board's classes are not the server's"
+  grep -qx 'the same parameters' block7.log || fail "the board's model is not the server's"
+  (($(sed -n 's/ of 50 are right$//p' board3.log) >= 40)) || fail "the board's net has not learned"
+  awk '/^```text$/ { inside = 1; next } /^```/ { inside = 0 } inside' "${source_dir}/examples/cortex_m/README.md" > shown.txt
+  # The nonces decide over the order of the samples, and so over these figures.
+  sed -i -e '/^qemu-/d' -e 's/job [0-9a-f]*,/job X,/' -e 's/^fetched [0-9]*/fetched N/' -e 's/^classes: .*/classes:/' \
+    -e 's/^[0-9]* of 50/N of 50/' shown.txt board3.log
+  diff shown.txt board3.log || fail "the page (<) shows another second start"
+  await_line gateway.log ', [1-9][0-9]* of them again'
+  kill "${parts[@]}"
 }
 
 # The bash blocks of the page as block1.sh, block2.sh and so on, each for another shell.
@@ -592,7 +672,7 @@ readme() {
     /^```bash$/ { inside = 1; file = "block" ++count ".sh"; printf "" > file; next }
     /^```/ { inside = 0 }
     inside { print > file }
-    END { exit count != 6 }' "${source_dir}/examples/cortex_m/README.md"
+    END { exit count != 7 }' "${source_dir}/examples/cortex_m/README.md"
   sed -i -e 's#^build/host/bin/sotto serve #exec &--listen 127.0.0.1:0 --port-file port #' \
     -e 's#^qemu-system-arm #exec &#' block1.sh block2.sh
   sed -i -e "s#build/host/bin/#${bin}/#" -e "s# examples/# ${source_dir}/examples/#" \
