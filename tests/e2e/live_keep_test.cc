@@ -131,8 +131,11 @@ TEST_F(LiveKeepTest, EveryDeviceKeepsWhatTheStoreExportsAndTheNextJobsModelAsADi
   ASSERT_TRUE(AllKeep(Released(2))) << ReadFile(site_.ClientLog(0));
   EXPECT_NE(Kept(0), first);
   for (size_t device = 0; device < site_.devices(); ++device) {
-    const std::string log = ReadFile(site_.ClientLog(device));
-    EXPECT_GE(Count(log, "\"event\":\"released-model\""), 2u);
+    std::string log;
+    EXPECT_TRUE(Eventually([&] {
+      log = ReadFile(site_.ClientLog(device));
+      return Count(log, "\"event\":\"released-model\"") >= 2;
+    })) << log;
     EXPECT_FALSE(Says(log, "\"bytes\":31400")) << "a difference is shorter\n" << log;
   }
 }
