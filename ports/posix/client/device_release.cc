@@ -9,7 +9,7 @@ constexpr uint64_t kAskReleaseMs = 300'000;  // while nothing else tells of a ne
 
 }  // namespace
 
-// The device waits. What it waits for, and a round of its own that is over, tell that there may be
+// The device waits. What it waits for, and a round in which it took part, tell that there may be
 // a newer model; else it asks now and then. Nothing of it depends on the data.
 void Device::FetchIfDue(WaitState state) {
   if (!keeper_.is_on() || model() == nullptr || client().is_fetching()) return;

@@ -290,7 +290,7 @@ void Server::Loop::Respond(Client& client) {
   CountMoved(session, is_task, is_end);
 }
 
-// A device that has got its task over another connection is not counted: a part of what it has moved
+// A device that got its task over another connection is not counted: a part of what it has moved
 // is unknown.
 void Server::Loop::CountMoved(Session& session, bool is_task, bool is_end) {
   if (is_task) session.at_task = session.moved;
