@@ -5,7 +5,7 @@
 namespace sotto::posix {
 namespace {
 
-constexpr uint64_t kAskReleaseMs = 300'000;  // while nothing else tells of a new one
+constexpr uint64_t kAskReleaseMs = 300'000;  // while nothing else says that there is a new one
 
 }  // namespace
 
