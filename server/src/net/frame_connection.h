@@ -67,7 +67,7 @@ class FrameConnection {
   State state() const { return state_; }
   // The authenticated device's name; empty before the handshake.
   const std::string& device() const { return device_; }
-  // Bytes from and for the network so far, those of the handshake too.
+  // Bytes from and for the network so far, with the handshake.
   uint64_t received() const { return received_; }
   uint64_t answered() const { return answered_; }
   // After the handshake: whether it resumed a session by a ticket.
