@@ -206,7 +206,9 @@ TEST(Account, PlanRecommendsOneOfItsRowsAndPrintsTheCommandsForIt) {
   for (const Json& plan : json["plans"]) {
     EXPECT_EQ(plan["rounds"], plan["participations"].get<int>() * 1000 / plan["cohort"].get<int>());
     EXPECT_GT(plan["bytes_up"], 0);
-    EXPECT_EQ(plan["bytes_down"], 31400 * plan["participations"].get<int>());
+    // Differences: a fraction of the 31,400 bytes of float32.
+    EXPECT_GT(plan["bytes_down"], 2000 * plan["participations"].get<int>());
+    EXPECT_LT(plan["bytes_down"], 5500 * plan["participations"].get<int>());
     if (!plan["recommended"]) continue;
     ++recommended;
     EXPECT_EQ(plan["cohort"], 100);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <utility>
@@ -18,8 +20,17 @@
 namespace sotto::server {
 namespace {
 
-constexpr int kDraws = 60;            // of participations whose downloads are coded
+constexpr int kDraws = 24;            // of participations whose downloads are coded
 constexpr uint32_t kMostRounds = 60;  // later ones cost no more
+
+// Of a larger net only a part is made, with the deviation that the estimator leaves of its noise.
+constexpr uint32_t kMostCoordinates = 1 << 16;
+
+double RootMeanSquare(const std::vector<float>& values) {
+  double sum = 0;
+  for (const float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
+  return std::sqrt(sum / static_cast<double>(values.size()));
+}
 
 // Models as the job's rounds would release them, if all of an update were noise.
 class NoiseModels {
@@ -32,6 +43,11 @@ class NoiseModels {
     std::vector<float> model(job.model->parameters);
     posix::Check(InitialWeights(*job.model, Key{{1}}, {model.data(), model.size()}),
                  "the initial weights");
+    if (model.size() > kMostCoordinates) {
+      const double deviation = DeviationIn(0);
+      gain_ = RootMeanSquare(Estimate(0, deviation)) / deviation;
+      model.resize(kMostCoordinates);
+    }
     models_.push_back(std::move(model));
   }
 
@@ -42,23 +58,45 @@ class NoiseModels {
   }
 
  private:
-  void Release() {
-    const auto round = static_cast<uint32_t>(models_.size() - 1);
-    const TrainTask task = job_.TaskFor(round, job_.ClipFor(round));
-    const std::unique_ptr<const UpdateCodec> codec = job_.codec->make(task);
-    const double cohort = job_.plan.ExpectedCohort();
-    const double sigma = MeanNoiseSigma(job_, task, cohort);
-    const double longest = static_cast<double>(task.training.clip_l2) /
+  double SigmaIn(uint32_t round) const {
+    return MeanNoiseSigma(job_, job_.TaskFor(round, job_.ClipFor(round)),
+                          job_.plan.ExpectedCohort());
+  }
+
+  // Of a coordinate of the mean update. Without noise it is as long as the bound allows.
+  double DeviationIn(uint32_t round) const {
+    const double sigma = SigmaIn(round);
+    return sigma > 0 ? sigma
+                     : static_cast<double>(job_.ClipFor(round)) /
                            std::sqrt(static_cast<double>(job_.model->parameters));
-    std::normal_distribution<double> normal(
-        0, (sigma > 0 ? sigma : longest) * cohort / codec->SumUnit());
+  }
+
+  // The estimate of a mean update of that deviation, of all coordinates.
+  std::vector<float> Estimate(uint32_t round, double deviation) {
+    const std::unique_ptr<const UpdateCodec> codec =
+        job_.codec->make(job_.TaskFor(round, job_.ClipFor(round)));
+    const double cohort = job_.plan.ExpectedCohort();
+    std::normal_distribution<double> normal(0, deviation * cohort / codec->SumUnit());
     std::vector<int64_t> sum(job_.model->parameters);
     for (int64_t& value : sum) value = std::llround(normal(random_));
-    const std::vector<float> update = estimator_->Estimate({{sum.data(), sum.size()},
-                                                            codec->SumUnit(),
-                                                            cohort,
-                                                            sigma,
-                                                            {tensors_.data(), tensors_.size()}});
+    return estimator_->Estimate({{sum.data(), sum.size()},
+                                 codec->SumUnit(),
+                                 cohort,
+                                 SigmaIn(round),
+                                 {tensors_.data(), tensors_.size()}});
+  }
+
+  std::vector<float> Update(uint32_t round) {
+    const double deviation = DeviationIn(round);
+    if (!gain_) return Estimate(round, deviation);
+    std::normal_distribution<double> normal(0, *gain_ * deviation);
+    std::vector<float> update(models_.back().size());
+    for (float& value : update) value = static_cast<float>(normal(random_));
+    return update;
+  }
+
+  void Release() {
+    const std::vector<float> update = Update(static_cast<uint32_t>(models_.size() - 1));
     models_.push_back(models_.back());
     std::vector<float>& model = models_.back();
     if (!optimiser_->Step({update.data(), update.size()}, {model.data(), model.size()})) {
@@ -70,6 +108,7 @@ class NoiseModels {
   const std::unique_ptr<const Estimator> estimator_;
   const std::unique_ptr<Optimiser> optimiser_;
   const std::vector<TrainedTensor> tensors_;
+  std::optional<double> gain_;  // of the estimator on noise, of a net that is made in part
   std::vector<std::vector<float>> models_;
   std::mt19937_64 random_{1};
 };
@@ -108,15 +147,16 @@ int ExponentOf(const std::vector<float>& model) {
   return e;
 }
 
-double CodeBytes(const std::vector<float>& held, const std::vector<float>& wanted,
+//   whole  coordinates of the net, of which `wanted` may be a part
+double CodeBytes(const std::vector<float>& held, const std::vector<float>& wanted, uint32_t whole,
                  uint32_t padding) {
   std::vector<uint8_t> code(MaxDifferenceBytes(wanted.size()));
   size_t size = 0;
   posix::Check(EncodeDifference({held.data(), held.size()}, {wanted.data(), wanted.size()},
                                 ExponentOf(wanted), {code.data(), code.size()}, &size),
                "the code of a model");
-  return padding == 0 ? static_cast<double>(size)
-                      : std::ceil(static_cast<double>(size) / padding) * padding;
+  const double all = static_cast<double>(size) * whole / static_cast<double>(wanted.size());
+  return padding == 0 ? all : std::ceil(all / padding) * padding;
 }
 
 }  // namespace
@@ -144,7 +184,8 @@ PlannedDownload DownloadsOf(const JobConfig& job, uint32_t padding) {
     if (wanted == 0) return 0.0;
     const auto [entry, is_new] = sizes.try_emplace({held, wanted}, 0.0);
     const std::vector<float> base = models.Before(held);
-    if (is_new) entry->second = CodeBytes(base, models.Before(wanted), padding);
+    if (is_new)
+      entry->second = CodeBytes(base, models.Before(wanted), job.model->parameters, padding);
     return entry->second;
   };
   PlannedDownload planned;

@@ -16,7 +16,7 @@ inline bool Contains(const std::vector<uint32_t>& cohort, uint32_t device) {
 }
 
 struct ClientTest : testing::Test {
-  explicit ClientTest(const JobConfig& config = SmallConfig()) : small(config) {
+  explicit ClientTest(const JobConfig& config = SmallConfigWithAModel()) : small(config) {
     EXPECT_TRUE(small.job.OpenRound());
     index = small.job.cohort()[0];
     device = std::make_unique<SmallDevice>(small.registry[index], index, *small.job.config().model);

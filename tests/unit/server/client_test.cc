@@ -20,7 +20,7 @@ struct FaultRun {
 };
 
 FaultRun RunWithFault(int lose_at, int lose_request_at) {
-  SmallJob small;
+  SmallJob small(SmallConfigWithAModel());
   EXPECT_TRUE(small.job.OpenRound());
   const uint32_t victim = small.job.cohort()[0];
   SmallDevice device(small.registry[victim], victim, *small.job.config().model);

@@ -69,6 +69,13 @@ inline JobConfig SmallConfig() {
   return config;
 }
 
+// The same job, whose first model devices download: it derives from no key and lies on no grid.
+inline JobConfig SmallConfigWithAModel() {
+  JobConfig config = SmallConfig();
+  config.initial_parameters.assign(config.model->parameters, 0.1F);
+  return config;
+}
+
 // The same job, whose released models lie on a grid.
 inline JobConfig SmallGridConfig() {
   JobConfig config = SmallConfig();
