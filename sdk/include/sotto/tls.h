@@ -47,7 +47,7 @@ struct TlsContextState;
 struct TlsSessionState;
 
 // Bytes of a TlsContext and of a TlsSession: enough for Mbed TLS with all of its options.
-constexpr size_t kTlsStorageSize = sizeof(void*) == 4 ? 720 : 1088;
+constexpr size_t kTlsStorageSize = sizeof(void*) == 4 ? 736 : 1088;
 
 // A handshake in which a session has received more bytes than these fails; Sotto's own have some
 // 400. Without a limit, a stranger who reaches the link could keep a session busy for ever with

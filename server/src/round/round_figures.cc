@@ -207,15 +207,15 @@ const RoundFigure kFigures[] = {
         .Seen(OfOutcome<&Outcome::update_bytes>)
         .Words("bytes")
         .Sum({"sotto_update_bytes_total", "Bytes of accepted updates", false}),
-    Operators(kResults | kOverview | kPageTable | kMetrics, "bytes_up", "bytes",
+    Operators(kResults | kOverview | kMetrics, "bytes_up", "bytes",
               "mean that a device sent for its participation, TLS included")
         .Seen(OfTraffic<&RoundOutcome::Traffic::bytes_up>)
         .Gauge("sotto_participation_bytes_up", "Mean bytes from a device in the last attempt"),
-    Operators(kResults | kOverview | kPageTable | kMetrics, "bytes_down", "bytes",
+    Operators(kResults | kOverview | kMetrics, "bytes_down", "bytes",
               "mean that it received")
         .Seen(OfTraffic<&RoundOutcome::Traffic::bytes_down>)
         .Gauge("sotto_participation_bytes_down", "Mean bytes to a device in the last attempt"),
-    Operators(kResults | kOverview | kPageTable | kMetrics, "turns", "turnarounds",
+    Operators(kResults | kOverview | kMetrics, "turns", "turnarounds",
               "mean number of its requests")
         .Seen(OfTraffic<&RoundOutcome::Traffic::turns>)
         .Gauge("sotto_participation_turns", "Mean requests of a device in the last attempt"),
