@@ -222,7 +222,7 @@ TEST_F(HeldClientTest, AnAttemptThatItHasSentIsNotTrainedAgain) {
   ++train.task.attempt;
   StepToRequest();
   ASSERT_EQ(device->client().OnReply(train), Status::kOk);
-  EXPECT_EQ(device->client().state(), Client::State::kDownload);
+  EXPECT_EQ(device->client().state(), Client::State::kTrain);  // it holds that model
 }
 
 // The same client; its server names a report time with each task.
