@@ -216,7 +216,8 @@ TEST(Cli, TheSameSeedGivesTheSameParametersOnAnyThreads) {
 }
 
 TEST(Cli, AFixedPointModelTrainsAsWellAsItsFloatTwin) {
-  const std::string options = "--mechanism none --devices 20 --rounds 10 --local-epochs 5 --seed 1 --grid 0";
+  const std::string options =
+      "--mechanism none --devices 20 --rounds 10 --local-epochs 5 --seed 1 --grid 0";
   const Json in_float = SmallRun(options);
   const Json in_fixed = SmallRun(options + " --model softmax-784-10-q");
   EXPECT_EQ(in_float["model"], "softmax-784-10");

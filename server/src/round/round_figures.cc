@@ -211,8 +211,7 @@ const RoundFigure kFigures[] = {
               "mean that a device sent for its participation, TLS included")
         .Seen(OfTraffic<&RoundOutcome::Traffic::bytes_up>)
         .Gauge("sotto_participation_bytes_up", "Mean bytes from a device in the last attempt"),
-    Operators(kResults | kOverview | kMetrics, "bytes_down", "bytes",
-              "mean that it received")
+    Operators(kResults | kOverview | kMetrics, "bytes_down", "bytes", "mean that it received")
         .Seen(OfTraffic<&RoundOutcome::Traffic::bytes_down>)
         .Gauge("sotto_participation_bytes_down", "Mean bytes to a device in the last attempt"),
     Operators(kResults | kOverview | kMetrics, "turns", "turnarounds",
