@@ -135,25 +135,14 @@ class Gaps {
   double chance_;
 };
 
-int ExponentOf(const std::vector<float>& model) {
-  const auto is_on = [&model](int e) {
-    return std::all_of(model.begin(), model.end(), [e](float value) {
-      const double units = std::ldexp(static_cast<double>(value), -e);
-      return units == std::floor(units) && std::abs(units) <= kMostGridUnits;
-    });
-  };
-  int e = kMostGridExponent;
-  while (e > kLeastGridExponent && !is_on(e)) --e;
-  return e;
-}
-
 //   whole  coordinates of the net, of which `wanted` may be a part
 double CodeBytes(const std::vector<float>& held, const std::vector<float>& wanted, uint32_t whole,
                  uint32_t padding) {
   std::vector<uint8_t> code(MaxDifferenceBytes(wanted.size()));
   size_t size = 0;
   posix::Check(EncodeDifference({held.data(), held.size()}, {wanted.data(), wanted.size()},
-                                ExponentOf(wanted), {code.data(), code.size()}, &size),
+                                GridOf({wanted.data(), wanted.size()}).value_or(kLeastGridExponent),
+                                {code.data(), code.size()}, &size),
                "the code of a model");
   const double all = static_cast<double>(size) * whole / static_cast<double>(wanted.size());
   return padding == 0 ? all : std::ceil(all / padding) * padding;
