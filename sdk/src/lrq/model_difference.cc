@@ -1,5 +1,6 @@
 #include "sotto/model_difference.h"
 
+#include "base/exact_arithmetic.h"
 #include "sotto/bytes.h"
 #include "sotto/crypto.h"
 #include "sotto/num.h"

@@ -1,5 +1,6 @@
 #include "base/json_text.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -42,9 +43,18 @@ bool IsTooDeep(std::string_view text) {
 }  // namespace
 
 Json ParseJson(std::string_view text) {
-  if (!IsTooDeep(text)) return Json::parse(text);
-  throw std::invalid_argument("arrays and objects lie in each other more than " +
-                              std::to_string(kMostLevels) + " times");
+  if (IsTooDeep(text)) {
+    throw std::invalid_argument("arrays and objects lie in each other more than " +
+                                std::to_string(kMostLevels) + " times");
+  }
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {  // its words repeat what it read, of any length
+    const size_t read = std::min<size_t>(error.byte, text.size());
+    const auto line = 1 + std::count(text.begin(), text.begin() + read, '\n');
+    throw std::invalid_argument("wrong in line " + std::to_string(line) + ", at byte " +
+                                std::to_string(error.byte));
+  }
 }
 
 Json TryParseJson(std::string_view text) {

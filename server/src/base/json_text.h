@@ -22,8 +22,8 @@ std::string JsonText(const nlohmann::ordered_json& json, int indent = -1);
 // One line, whatever bytes a text has: those that are not UTF-8 become U+FFFD.
 std::string ForgivingJsonText(const nlohmann::ordered_json& json);
 
-// Throws nlohmann's parse_error for a text that is not JSON, and std::invalid_argument for one
-// whose arrays and objects lie in each other so often that a stack would overflow.
+// Throws std::invalid_argument, with the place, for a text that is not JSON, and for one whose
+// arrays and objects lie in each other so often that a stack would overflow.
 nlohmann::ordered_json ParseJson(std::string_view text);
 
 // The same, but is_discarded() for both.

@@ -42,7 +42,8 @@ struct ClientLedgerTest : testing::Test {
 
   Client& client() { return device->client(); }
 
-  // Exchanges and steps until the client is about to send in this state, or fails.
+  // Exchanges and steps until a reply brings the client into this state, or it is about to send in it,
+  // or it fails.
   Status AdvanceTo(State state) {
     Progress progress = Progress::kAgain;
     for (;;) {
@@ -50,6 +51,7 @@ struct ClientLedgerTest : testing::Test {
         is_asked = false;
         const Reply reply = small.job.Answer(index, client().request());
         if (Status s = client().OnReply(reply); s != Status::kOk) return s;
+        if (client().state() == state) return Status::kOk;
       }
       if (Status s = client().Step(&progress); s != Status::kOk) return s;
       is_asked = progress == Progress::kSend;
@@ -75,7 +77,7 @@ struct ClientLedgerTest : testing::Test {
 };
 
 TEST_F(ClientLedgerTest, AnUpdateIsChargedBeforeItsUploadBegins) {
-  ASSERT_EQ(AdvanceTo(State::kDownload), Status::kOk);
+  ASSERT_EQ(AdvanceTo(State::kTrain), Status::kOk);
   EXPECT_EQ(memory.saves, 0);
   ASSERT_EQ(AdvanceTo(State::kUploadBegin), Status::kOk);
   EXPECT_EQ(Stored().updates, 1u) << "the request is not sent yet";
@@ -114,7 +116,7 @@ TEST_F(ClientLedgerTest, AResetBetweenTheChargeAndTheUploadOnlyCountsTooMuch) {
 }
 
 TEST_F(ClientLedgerTest, AResetBeforeTheChargeCostsNothing) {
-  ASSERT_EQ(AdvanceTo(State::kDownload), Status::kOk);
+  ASSERT_EQ(AdvanceTo(State::kTrain), Status::kOk);
   Reset();
   EXPECT_EQ(device->Run(small.job, index), Status::kOk);
   EXPECT_EQ(Stored().updates, 1u);
@@ -144,7 +146,7 @@ TEST_F(ClientLedgerTest, ATaskBeyondTheLimitIsRefusedAlsoAfterAReset) {
 TEST_F(ClientLedgerTest, TheLimitHoldsWhenTheUpdateIsChargedToo) {
   limit = 1;
   Reset();
-  ASSERT_EQ(AdvanceTo(State::kDownload), Status::kOk);
+  ASSERT_EQ(AdvanceTo(State::kTrain), Status::kOk);
   const UpdateLedger other = LedgerIn(memory.store());
   PrivateSpending total;
   ASSERT_EQ(other.charge(other.store, client().task(), &total), Status::kOk);
