@@ -51,7 +51,8 @@ void Keeper::Ask() {
 }
 
 // A fetch that ends with another request's reply was cut with its link before the server answered.
-void Keeper::OnReply(Status status) {
+void Keeper::OnReply(Status status, const Reply& reply) {
+  if (reply.kind == Reply::Kind::kWait) has_rounds_ = reply.state == WaitState::kRounds;
   if (!asks_ || client_->is_fetching()) return;
   const Request::Kind kind = client_->request().kind;
   if (kind != Request::Kind::kGetRelease && kind != Request::Kind::kGetModel) return Ask();
@@ -62,7 +63,10 @@ void Keeper::OnReply(Status status) {
 
 void Keeper::OnWait(uint64_t now_ms) {
   UseRelease();
-  if (client_->is_fetching() || now_ms - asked_ms_ < kAskEveryMs) return;
+  const Client::News news = client_->news();
+  if (client_->is_fetching() || news == Client::News::kNone) return;
+  const bool is_due = news == Client::News::kReleased && !has_rounds_;
+  if (!is_due && now_ms - asked_ms_ < kAskEveryMs) return;
   asked_ms_ = now_ms;
   Ask();
 }

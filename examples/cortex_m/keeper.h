@@ -34,9 +34,10 @@ class Keeper {
 
   // After each reply that the client has taken.
   //   status  of Client::OnReply()
-  void OnReply(Status status);
+  void OnReply(Status status, const Reply& reply);
 
-  // At the beginning of each wait. Takes as long as a classification.
+  // At the beginning of each wait. Asks for a release that the server has named: at once between
+  // jobs, in a job once an hour. Takes as long as a classification.
   //   now_ms  of the port's clock
   void OnWait(uint64_t now_ms);
 
@@ -53,8 +54,9 @@ class Keeper {
   SampleSource samples_;
   Span<float> memory_;
   uint8_t claims_[kMaxClaimsSize] = {};
-  bool asks_ = false;    // and has not been told yet that the fetch is over
-  bool is_new_ = false;  // a release with which nothing is classified yet
+  bool has_rounds_ = false;  // a job runs
+  bool asks_ = false;        // and has not been told yet that the fetch is over
+  bool is_new_ = false;      // a release with which nothing is classified yet
   uint64_t asked_ms_ = 0;
 };
 

@@ -77,7 +77,7 @@ ClientConfig MakeConfig(const Port& port) {
   config.samples = DeviceSamples();
   config.port = port;
   config.max_frame = kMaxFrame;
-  config.stays = kKeepsModel;
+  config.stays = config.wants_news = kKeepsModel;
   config.allow_training_without_privacy = kAllowsNoPrivacy;
   return config;
 }
@@ -159,13 +159,13 @@ bool IsOfFetch(const Client& client) { return client.request().kind == Request::
 // round the link stays as it is: when such a wait begins tells how long the training took.
 void Wait(Client& client, [[maybe_unused]] ServerLink& link, [[maybe_unused]] Keeper* keeper) {
   const uint64_t end_ms = mps2::NowMs() + client.wait_ms();
+  if constexpr (kKeepsModel) keeper->OnWait(mps2::NowMs());
 #if defined(SOTTO_RESUME_TLS)
   if (client.state() == Client::State::kHello && client.wait_ms() >= kCloseBeforeMs) {
     link.Close();
     client.OnLinkLost();
   }
 #endif
-  if constexpr (kKeepsModel) keeper->OnWait(mps2::NowMs());
   const uint64_t now_ms = mps2::NowMs();
   if (now_ms < end_ms) mps2::SleepMs(static_cast<uint32_t>(end_ms - now_ms));
 }
@@ -188,7 +188,7 @@ int TakePart(Client& client, ServerLink& link, [[maybe_unused]] Keeper* keeper) 
       continue;
     }
     const Status s = client.OnReply(reply);
-    if constexpr (kKeepsModel) keeper->OnReply(s);
+    if constexpr (kKeepsModel) keeper->OnReply(s, reply);
     if (s != Status::kOk && !IsOfFetch(client)) {
       ReportFailure(client, s);
       if (const char* reason = ReasonToEnd(s, reply); reason != nullptr) {

@@ -120,8 +120,8 @@ class Device:
         try:
             name, reply = link.ask("hello", self.hello(whole), "wait", "train", "done")
             if name != "done":
-                remembers = reply["server_features"] & SERVER_REMEMBERS
-                self.said = whole if remembers else None
+                if self.said or reply["server_features"] & SERVER_REMEMBERS:
+                    self.said = whole
             if name == "train":
                 self.take_part(link, reply)
                 return True

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <optional>
 #include <sstream>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -426,12 +427,15 @@ Reply Caller::Upload(const TrainTask& task, ByteSpan nonce, ByteSpan bytes) {
 // An upload may come too late for its round. A later pass then reports in time.
 bool RoundCompletes(const Site& site, const Server& server) {
   const size_t before = server.releases();
+  std::optional<uint32_t> round;  // not the one after it, before its release is seen
   return Eventually([&] {
     for (size_t i = 0; i < site.devices(); ++i) {
       Caller device(server.port, site.key(i));
       if (device.Connect() != Status::kOk) return false;
       const Reply reply = device.Hello();
       if (reply.kind != Reply::Kind::kTrain) continue;
+      if (!round) round = reply.task.round;
+      if (reply.task.round != *round) continue;
       uint8_t nonce[kNonceSize] = {};
       EXPECT_EQ(posix::Entropy(nonce), Status::kOk);
       const std::vector<uint8_t> zero_update(std::max(1u, reply.task.format.padding));

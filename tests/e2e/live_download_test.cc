@@ -147,7 +147,7 @@ TEST_F(LiveDownloadTest, ALaterHelloOfAConnectionSaysWhatHasChanged) {
   const std::unique_ptr<Caller> caller = Connected(2);
   const Reply whole = caller->Ask(Hello(2));
   ASSERT_EQ(whole.kind, Reply::Kind::kTrain);
-  EXPECT_EQ(whole.server_features, kServerRemembersHello);
+  EXPECT_EQ(whole.server_features, kServerRemembersHello | kServerNamesReleases);
   const Reply later = caller->Ask(Later());
   ASSERT_EQ(later.kind, Reply::Kind::kTrain);
   EXPECT_EQ(later.server_features, 0u);

@@ -138,6 +138,12 @@ TEST_F(LiveKeepTest, EveryDeviceKeepsWhatTheStoreExportsAndTheNextJobsModelAsADi
     })) << log;
     EXPECT_FALSE(Says(log, "\"bytes\":31400")) << "a difference is shorter\n" << log;
   }
+  StartJob();
+  ASSERT_TRUE(Eventually([&] { return Count(ReadFile(server_.log), "no job runs; ") == 4; }))
+      << ReadFile(server_.log);
+  EXPECT_TRUE(AllKeep(Released(3))) << "also one that has seen nothing of the job\n"
+                                    << ReadFile(site_.ClientLog(0));
+  EXPECT_FALSE(Says(ReadFile(site_.ClientLog(0)), "kBusy"));
 }
 
 TEST_F(LiveKeepTest, AfterARestartAMachineWithoutSamplesFetchesTheModelAndThenNothing) {

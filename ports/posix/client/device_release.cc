@@ -9,11 +9,15 @@ constexpr uint64_t kAskReleaseMs = 300'000;  // while nothing else says that the
 
 }  // namespace
 
-// The device waits. What it waits for, and a round in which it took part, tell that there may be
-// a newer model; else it asks now and then. Nothing of it depends on the data.
+// The device waits. While no round is under way it takes each release that the server names. In a
+// job there is one a round: then it asks when a round in which it took part is over, and now and
+// then. The same from an older server, which names none. Nothing of it depends on the data.
 void Device::FetchIfDue(WaitState state) {
   if (!keeper_.is_on() || model() == nullptr || client().is_fetching()) return;
-  const bool is_news = fetched_in_ != state;
+  const Client::News news = client().news();
+  if (news == Client::News::kNone) return;
+  const bool is_between = news == Client::News::kReleased && state != WaitState::kRounds;
+  const bool is_news = is_between || fetched_in_ != state;
   if (!is_news && NowMs() - fetched_at_ms_ < kAskReleaseMs) return;
   fetched_in_ = state;
   fetched_at_ms_ = NowMs();

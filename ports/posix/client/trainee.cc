@@ -72,6 +72,7 @@ ClientConfig Trainee::MakeConfig(const ClientOptions& options, const DeviceKey& 
   config.max_frame = kMaxFrame;
   config.hold_ms = HoldMs(options);
   config.stays = !options.once;
+  config.wants_news = !options.keep_model.empty();
   return config;
 }
 

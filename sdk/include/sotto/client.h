@@ -107,6 +107,8 @@ struct ClientConfig : LocalDevice {
   // True: the device stays when a job is over (kFeatureStays). The server tells it to wait, and it
   // takes part in the next job. False: the job's end is Progress::kDone.
   bool stays = false;
+  // True: each Wait of the server says whether there is a newer release (kFeatureReleases, news()).
+  bool wants_news = false;
   DitherEngine engine;  // encodes the updates; the default is for boards
 
   // kOk or kInvalidArgument.
@@ -249,6 +251,12 @@ class Client {
     kAskRelease,    // what the newest released model is
     kFetchRelease,  // its download
   };
+  // What the last Wait has said about released models.
+  enum class News : uint8_t {
+    kUnknown,   // nothing: an older server, no Wait yet, or ClientConfig::wants_news is false
+    kNone,      // none is released, or the one that was fetched last is the newest
+    kReleased,  // FetchRelease() would get another one, or one of which more is known
+  };
 
   // Tells whether a configuration and its buffers suffice.
   //   bytes_needed  bytes of scratch that the model needs for batches of indices.size() samples,
@@ -308,6 +316,7 @@ class Client {
   //           the client
   void FetchRelease(MutableByteSpan claims);
   bool is_fetching() const { return is_fetching_; }
+  News news() const;
   // The released model that `base` holds; null if it holds none, or one that a round has brought.
   const Release* release() const { return holds_release_ ? &release_ : nullptr; }
 
@@ -421,10 +430,12 @@ class Client {
   HeldModel held_;  // in `base`
   // What this connection's server knows from the Hellos before.
   bool has_said_hello_ = false;
-  bool server_remembers_ = false;
+  uint32_t server_features_ = 0;
   bool has_said_receipt_ = false;
   bool has_said_held_ = false;
 
+  uint32_t newest_release_ = 0;   // Reply::release of the last Wait
+  uint32_t fetched_release_ = 0;  // and of the one before the last fetch
   bool is_fetching_ = false;
   bool fetch_began_ = false;  // download_ is of the release
   bool waits_after_fetch_ = false;

@@ -96,10 +96,13 @@ constexpr uint32_t kFeatureStays = 1 << 10;
 constexpr uint32_t kFeatureDescription = 1 << 11;
 // Takes a model as a difference from one that it holds, from the initial model or from zeros.
 constexpr uint32_t kFeatureDifferences = 1 << 12;
+constexpr uint32_t kFeatureReleases = 1 << 13;  // wants to know of released models: Reply::release
 
 // Features of a server, as bits; they cross the wire: never renumber. The server remembers what a
 // Hello of this connection has said: each later one says only what has changed, and hold_ms.
 constexpr uint32_t kServerRemembersHello = 1 << 0;
+// Tells a device with kFeatureReleases in each kWait which release is the newest: Reply::release.
+constexpr uint32_t kServerNamesReleases = 1 << 1;
 
 // From which model a download is a difference. Values cross the wire: never renumber.
 enum class ModelBase : uint8_t {
@@ -204,7 +207,10 @@ struct Reply {
 
   uint32_t wait_ms = 0;  // kWait: poll again after this; kError, not final: retry after this
   WaitState state = WaitState::kUnknown;  // kWait: what the device waits for
-  uint32_t server_features = 0;           // kWait, kTrain: bits, kServerRemembersHello
+  uint32_t server_features = 0;           // kWait, kTrain: bits, kServerRemembersHello and so on
+  // kWait: another number for each answer that kGetRelease would get; 0: nothing is released, or the
+  // server does not say (kServerNamesReleases).
+  uint32_t release = 0;
 
   // kTrain: a round for which the device was drawn
   TrainTask task;

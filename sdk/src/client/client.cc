@@ -75,17 +75,6 @@ void Client::EndRound() {
   report_at_ms_ = bytes_at_ms_ = train_until_ms_ = 0;
 }
 
-void Client::EndFetch() {
-  LeaveFetch();
-  is_fetching_ = false;
-}
-
-void Client::LeaveFetch() {
-  state_ = after_fetch_;
-  awaiting_reply_ = false;
-  wait_pending_ = wait_pending_ || waits_after_fetch_;
-}
-
 void Client::GiveUp() { IsInFetch() ? EndFetch() : EndRound(); }
 
 void Client::Wait(uint32_t ms) {
@@ -146,7 +135,8 @@ bool Client::IsBeforeReport() {
 void Client::OnLinkLost() {
   // A server tells each new link at once what the device waits for: that says nothing of the last.
   if (awaiting_reply_ && request_.kind == Request::Kind::kHello) pace_.Forget();
-  awaiting_reply_ = server_remembers_ = has_said_hello_ = false;
+  awaiting_reply_ = has_said_hello_ = false;
+  server_features_ = 0;
   if (IsInFetch()) fetch_began_ ? LeaveFetch() : EndFetch();
   if (state_ == State::kHello || state_ == State::kDone) return;
   // For an upload, UpdateBegin asks the server again how many bytes it holds.
@@ -182,21 +172,6 @@ Status Client::Step(Progress* progress) {
     *progress = Progress::kAgain;
   }
   return status;
-}
-
-// Asks for the release once no round is under way, and the server of this connection knows the
-// device's model by its Hello. A wait that was asked for begins after that.
-void Client::StepTowardsFetch() {
-  const bool is_idle = state_ == State::kDone || (state_ == State::kHello && resume_ == state_);
-  if (!is_idle) return;
-  if (!has_said_hello_) {
-    state_ = State::kHello;
-    return;
-  }
-  after_fetch_ = state_;
-  state_ = State::kAskRelease;
-  waits_after_fetch_ = wait_pending_;
-  wait_pending_ = false;
 }
 
 Status Client::StepTrain() {
@@ -261,7 +236,8 @@ Status Client::PrepareHello(Request* request) {
   PrepareWholeHello(request);
   const bool has_room = request->abilities.largest_batch > 0 && buffers_.chunk.size() >= kMinChunk;
   if (!has_room) return Status::kBufferTooSmall;
-  if (!server_remembers_) return ModelDigest(model, model_digest_);
+  const bool may_be_short = (server_features_ & kServerRemembersHello) != 0;
+  if (!may_be_short) return ModelDigest(model, model_digest_);
   PrepareShortHello(request);
   return Status::kOk;
 }
@@ -271,6 +247,7 @@ void Client::PrepareWholeHello(Request* request) {
   request->abilities = AbilitiesOf(*config_.model, buffers_);
   if (config_.CanEvaluate(buffers_.scratch)) request->abilities.features |= kFeatureAccuracy;
   if (config_.stays) request->abilities.features |= kFeatureStays;
+  if (config_.wants_news) request->abilities.features |= kFeatureReleases;
   request->device_id = config_.device_id;
   request->model_digest = model_digest_;
   request->max_frame = config_.max_frame;
@@ -380,24 +357,15 @@ Status Client::OnError(const Reply& reply) {
   return Status::kOk;
 }
 
-// Rounds go on: a server that has released nothing yet says kBusy, and will never release anything
-// if its devices wait for that.
-Status Client::OnErrorOfFetch(const Reply& reply, bool is_old_key) {
-  if (is_old_key) Refuse();
-  if (is_old_key || reply.final || state_ == State::kAskRelease) return Status::kPeerRefused;
-  WaitAsAsked(reply.wait_ms);
-  state_ = State::kAskRelease;
-  return Status::kOk;
-}
-
 Status Client::OnHelloReply(const Reply& reply) {
   has_said_hello_ = true;
   if (reply.kind == Reply::Kind::kTrain || reply.kind == Reply::Kind::kWait) {
-    server_remembers_ = (reply.server_features & kServerRemembersHello) != 0;
+    server_features_ |= reply.server_features;  // said once a connection, after a whole Hello
     has_said_receipt_ = has_said_held_ = true;
   }
   if (reply.kind == Reply::Kind::kTrain) return OnTask(reply);
   if (reply.kind == Reply::Kind::kWait) {
+    newest_release_ = reply.release;
     EndRound();
     WaitAsAsked(reply.wait_ms);
     return Status::kOk;

@@ -41,7 +41,7 @@ Status Client::OnWrongModel(Status status) {
     return status;
   }
   held_.Set({});
-  server_remembers_ = false;  // a whole Hello says that there is no model
+  server_features_ = 0;  // a whole Hello says that there is no model
   fetch_began_ = false;
   if (IsInFetch()) {
     state_ = State::kAskRelease;
@@ -59,7 +59,7 @@ Status Client::WriteModel() {
   const Status status = writer.write(writer.context, buffers_.update);
   if (status == Status::kOk) held_.Set(download_.check());
   has_said_held_ = false;
-  if (held_.check().empty()) server_remembers_ = false;
+  if (held_.check().empty()) server_features_ = 0;
   return status;
 }
 
@@ -67,6 +67,7 @@ Status Client::WriteModel() {
 Status Client::UseModel() {
   if (IsInFetch()) {
     holds_release_ = true;
+    fetched_release_ = newest_release_;
     EndFetch();
     return Status::kOk;
   }
@@ -87,6 +88,38 @@ void Client::FetchRelease(MutableByteSpan claims) {
   claims_ = claims;
 }
 
+Client::News Client::news() const {
+  if ((server_features_ & kServerNamesReleases) == 0) return News::kUnknown;
+  const bool has_it = newest_release_ == 0 || newest_release_ == fetched_release_;
+  return has_it ? News::kNone : News::kReleased;
+}
+
+// Asks for the release once no round is under way, and the server of this connection knows the
+// device's model by its Hello. A wait that was asked for begins after that.
+void Client::StepTowardsFetch() {
+  const bool is_idle = state_ == State::kDone || (state_ == State::kHello && resume_ == state_);
+  if (!is_idle) return;
+  if (!has_said_hello_) {
+    state_ = State::kHello;
+    return;
+  }
+  after_fetch_ = state_;
+  state_ = State::kAskRelease;
+  waits_after_fetch_ = wait_pending_;
+  wait_pending_ = false;
+}
+
+void Client::EndFetch() {
+  LeaveFetch();
+  is_fetching_ = false;
+}
+
+void Client::LeaveFetch() {
+  state_ = after_fetch_;
+  awaiting_reply_ = false;
+  wait_pending_ = wait_pending_ || waits_after_fetch_;
+}
+
 Status Client::OnRelease(const Reply& reply) {
   if (reply.job_id.size() != kJobIdSize || reply.model.check.empty()) return Status::kMalformed;
   const bool goes_on = fetch_began_ && download_.IsOf(reply.model);
@@ -99,6 +132,16 @@ Status Client::OnRelease(const Reply& reply) {
   release_.claims = claims_.first(size);
   state_ = State::kFetchRelease;
   return goes_on ? Status::kOk : BeginDownload(reply.model);
+}
+
+// Rounds go on: a server that has released nothing yet says kBusy, and will never release anything
+// if its devices wait for that.
+Status Client::OnErrorOfFetch(const Reply& reply, bool is_old_key) {
+  if (is_old_key) Refuse();
+  if (is_old_key || reply.final || state_ == State::kAskRelease) return Status::kPeerRefused;
+  WaitAsAsked(reply.wait_ms);
+  state_ = State::kAskRelease;
+  return Status::kOk;
 }
 
 }  // namespace sotto

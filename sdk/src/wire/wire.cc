@@ -197,6 +197,7 @@ bool ReplyFields(Way& way, Wire& wire, Ours& r) {
     way(m.wait.wait_ms, r.wait_ms);
     way(m.wait.state, r.state);
     way(m.wait.server_features, r.server_features);
+    way(m.wait.release, r.release);
   } else if (way.Is(wire, sotto_Reply_train_tag, r, Kind::kTrain)) {
     TrainFields(way, m.train, r.task);
     way(m.train.max_frame, r.max_frame);

@@ -230,6 +230,11 @@ const ModelCodes::Code* ModelCodes::CodeOf(Generation& wanted, const Base& base)
               .first->second;
 }
 
+ModelCodes::Check ModelCodes::NewestCheck() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return newest_->check;
+}
+
 ModelOffer ModelCodes::Offer(ByteSpan held) {
   const std::optional<Check> check = CheckIn(held);
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -89,6 +89,9 @@ class ModelCodes {
   // The bytes that ModelOffer::code names; empty: unknown, for example of an older model.
   ByteSpan Bytes(uint32_t code);
 
+  // Of the newest model.
+  std::array<uint8_t, kModelCheckSize> NewestCheck() const;
+
   // The newest model as little-endian float32. The bytes are made when they are first asked for.
   ByteSpan Float32();
 

@@ -245,6 +245,10 @@ void Server::Loop::AskJob(Client& client) {
     if (session.reply.kind == Reply::Kind::kDone && !is_done) {
       session.reply = AnswerWithoutJob(request, is_done, poll_ms);
     }
+    const bool wants_news = (request.abilities.features & kFeatureReleases) != 0;
+    if (session.reply.kind == Reply::Kind::kWait && wants_news) {
+      session.reply.release = loop.source_->NewestRelease(request);
+    }
     const bool is_of_a_code = request.kind == Request::Kind::kGetModel && request.code != 0;
     const bool is_unknown =
         session.reply.kind == Reply::Kind::kError && session.reply.code != ErrorCode::kMalformed;
@@ -279,6 +283,7 @@ void Server::Loop::Respond(Client& client) {
   if (session.reply.kind == Reply::Kind::kWait) {
     if (IsNews(session)) session.reply.wait_ms = 0;  // the next Hello may be held
     session.told = session.reply.state;
+    session.told_release = session.reply.release;
   }
   if (session.idle && session.reply.kind == Reply::Kind::kWait && session.reply.wait_ms == 0)
     session.ask_by_ms = now() + kAskAtOnceMs;

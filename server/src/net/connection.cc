@@ -97,7 +97,7 @@ void Connection::Respond(const Reply& reply, uint64_t now_ms) {
         std::min(reply.bytes.size(), static_cast<size_t>(MaxChunkBytes(max_frame_))));
   }
   fitting.max_frame = limits().max_frame;
-  if (must_know_) fitting.server_features |= kServerRemembersHello;
+  if (must_know_) fitting.server_features |= kServerRemembersHello | kServerNamesReleases;
   if (max_frame_ < kMaxFrameOfTrain) Fit(&fitting);
   const size_t most = std::min<size_t>(max_frame_, fitting.bytes.size() + kMostBesides);
   std::vector<uint8_t> bytes(kFrameHeaderSize + most);

@@ -29,7 +29,9 @@ bool Server::Loop::MayHold(const Session& session) const {
 bool Server::Loop::IsNews(const Session& session) const {
   const Request& request = session.connection.request();
   const bool stays = (request.abilities.features & kFeatureStays) != 0;
-  return stays && request.hold_ms > 0 && session.reply.state != session.told;
+  const bool is_release =  // between jobs; in one, a device that wants each round's polls
+      session.reply.state != WaitState::kRounds && session.reply.release != session.told_release;
+  return stays && request.hold_ms > 0 && (session.reply.state != session.told || is_release);
 }
 
 void Server::Loop::Hold(Client& client) {

@@ -12,6 +12,8 @@ Reply JobSource::AnswerRelease(const Request& /*request*/) {
   return reply;
 }
 
+uint32_t JobSource::NewestRelease(const Request& /*hello*/) { return 0; }
+
 Reply JobSource::AnswerCode(const Request& /*request*/) {
   Reply reply;
   reply.code = ErrorCode::kWrongAttempt;

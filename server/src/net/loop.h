@@ -82,10 +82,11 @@ class Server::Loop {
     std::vector<uint8_t> write_buffer;
     Reply reply;
     WaitState told = WaitState::kRounds;  // what it waits for; unless told, for a round
-    const uint64_t fleet;                 // Loop::fleet_ when its handshake began
-    uint32_t device = 0;                  // after the handshake
-    bool proved = false;                  // the handshake is complete
-    std::string claimed;                  // the device whose name it says
+    uint32_t told_release = 0;
+    const uint64_t fleet;  // Loop::fleet_ when its handshake began
+    uint32_t device = 0;   // after the handshake
+    bool proved = false;   // the handshake is complete
+    std::string claimed;   // the device whose name it says
     // Until the name is known, the one of which it said a token; then the one of the handshake. A
     // session that has proved it is still a stranger's.
     std::shared_ptr<const FormerKey> former;

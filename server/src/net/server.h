@@ -200,8 +200,10 @@ class JobSource {
   // On the thread of Run(), with or without a job. A reply's bytes live until the next event.
   //   AnswerRelease  the answer to kGetRelease: the newest model that was shown to devices, of the
   //                  net whose digest the request has. It is a fetch: no attempt hears the device.
+  //   NewestRelease  Reply::release of that model, for the device that says this Hello
   //   AnswerCode     the answer to kGetModel with a code that is not the job's
   virtual Reply AnswerRelease(const Request& request);
+  virtual uint32_t NewestRelease(const Request& hello);
   virtual Reply AnswerCode(const Request& request);
 };
 

@@ -7,6 +7,8 @@
 
 #include "accounting/figures.h"
 #include "round/attempt.h"
+#include "sotto/bytes.h"
+#include "sotto/crypto.h"
 #include "sotto/model/model_bundle.h"
 #include "sotto/posix/check.h"
 #include "store/history.h"
@@ -15,6 +17,8 @@
 
 namespace sotto::server {
 namespace {
+
+constexpr uint32_t kMarks = 1 << 21;
 
 ByteSpan BytesOfText(const std::string& text, size_t most) {
   return {reinterpret_cast<const uint8_t*>(text.data()), std::min(text.size(), most)};
@@ -25,6 +29,18 @@ std::map<int64_t, LedgerEntry> LastEntries(Store& store) {
   std::map<int64_t, LedgerEntry> last;
   for (LedgerEntry& entry : store.Ledger()) last[entry.job] = std::move(entry);
   return last;
+}
+
+// Two answers have the same mark once in 2^21 times: three bytes of a varint. So a server that starts
+// anew says the same, and needs no store for it.
+uint32_t MarkOf(ByteSpan check, uint32_t rounds, bool is_final) {
+  std::vector<uint8_t> bytes(check.begin(), check.end());
+  bytes.resize(check.size() + 5);
+  StoreU32Le(rounds, &bytes[check.size()]);
+  bytes.back() = is_final ? 1 : 0;
+  uint8_t digest[kSha256Size];
+  posix::Check(Sha256Digest({bytes.data(), bytes.size()}, digest), "the mark of a release");
+  return std::max<uint32_t>(1, LoadU32Le(digest) % kMarks);
 }
 
 }  // namespace
@@ -52,6 +68,8 @@ Releases::Digest Releases::DigestOf(const ModelInfo& model) {
 
 void Releases::Show(const Digest& digest, Entry entry) {
   newest_model_ = entry.model;
+  const std::array<uint8_t, kModelCheckSize> check = entry.codes->NewestCheck();
+  entry.mark = MarkOf({check.data(), check.size()}, entry.rounds, entry.is_final);
   newest_[digest] = std::move(entry);
 }
 
@@ -59,12 +77,13 @@ void Releases::Load(Store& store, int64_t served) {
   const History history = store.ReadHistory();
   const std::map<int64_t, LedgerEntry> entries = LastEntries(store);
   std::map<Digest, std::pair<const JobEntry*, posix::SharedModel>> last;
+  std::string newest_name;
   for (const JobEntry& job : history.jobs) {
     if (job.released == 0) continue;
     const std::vector<uint8_t> bundle = store.ReadDescription(job.number);
     const posix::SharedModel model = posix::ParseBundle({bundle.data(), bundle.size()});
     last[DigestOf(*model)] = {&job, model};
-    newest_model_ = model->name;
+    newest_name = model->name;
   }
   for (const auto& [digest, found] : last) {
     const JobEntry& job = *found.first;
@@ -82,8 +101,9 @@ void Releases::Load(Store& store, int64_t served) {
     entry.codes->Prepare(std::make_shared<const std::vector<float>>(
         store.ReadModel(job.number, job.released - 1).parameters));
     entry.codes->Publish();
-    newest_[digest] = std::move(entry);
+    Show(digest, std::move(entry));
   }
+  if (!newest_name.empty()) newest_model_ = newest_name;
 }
 
 void Releases::OnBegin(const Job& job, const std::vector<privacy::Claim>& claims, bool is_seeded) {
@@ -134,6 +154,14 @@ Reply Releases::AnswerRelease(const Request& request) {
   reply.final = entry.is_final;
   reply.claims = BytesOfText(entry.claims, kMaxClaimsSize);
   return reply;
+}
+
+uint32_t Releases::NewestRelease(const Request& hello) const {
+  Digest digest{};
+  if (hello.model_digest.size() != digest.size()) return 0;
+  std::copy_n(hello.model_digest.data(), digest.size(), digest.begin());
+  const auto found = newest_.find(digest);
+  return found == newest_.end() ? 0 : found->second.mark;
 }
 
 Reply Releases::AnswerCode(const Request& request) {

@@ -48,6 +48,7 @@ class Releases {
 
   // See JobSource. A reply's bytes live until the next call of another method.
   Reply AnswerRelease(const Request& request);
+  uint32_t NewestRelease(const Request& hello) const;
   Reply AnswerCode(const Request& request);
 
  private:
@@ -60,6 +61,7 @@ class Releases {
     bool is_seeded = false;
     std::string claims;
     std::shared_ptr<ModelCodes> codes;
+    uint32_t mark = 0;  // Reply::release
   };
 
   static Digest DigestOf(const ModelInfo& model);

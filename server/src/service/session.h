@@ -60,6 +60,7 @@ class ServeSession : private JobSource {
   }
   bool IsDone() const override { return is_done_ && !has_next_; }
   Reply AnswerRelease(const Request& request) override { return releases_.AnswerRelease(request); }
+  uint32_t NewestRelease(const Request& hello) override { return releases_.NewestRelease(hello); }
   Reply AnswerCode(const Request& request) override { return releases_.AnswerCode(request); }
 
   ServerEvents Events();

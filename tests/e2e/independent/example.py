@@ -132,7 +132,7 @@ def check_replies(page, key):
                 for ack in ({"offset": 0, "complete": 0, "salt": b""},
                             {"offset": size, "complete": 1, "salt": b""})]
                + [{"offset": 0, "complete": 0, "salt": bytes.fromhex(page.salted["salt"])}],
-        "Wait": [{"wait_ms": 1000, "state": 0, "server_features": 0}],
+        "Wait": [{"wait_ms": 1000, "state": 0, "server_features": 0, "release": 0}],
         "Release": [{"model": page.offer(0) | {"code": 0}, "job": page.task["job"], "rounds": 2,
                      "final": 1, "claims": b"none"}],
         "Error": [{"code": 8, "final": 0, "retry_after_ms": 1000, "model": b""},

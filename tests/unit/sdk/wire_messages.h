@@ -184,7 +184,7 @@ inline std::vector<Reply> Replies(uint32_t max_frame) {
   Reply description = Make(Reply::Kind::kDescriptionChunk);
   description.bytes = View(kChunk).first(MaxChunkBytes(max_frame));
   description.size = kMax32;
-  wait.server_features = kMax32;
+  wait.server_features = wait.release = kMax32;
   return {wait,
           TrainAtItsLimits(),
           TrainWithAnOffer(),
@@ -280,6 +280,7 @@ inline void ExpectEqual(const Reply& a, const Reply& b) {
   EXPECT_EQ(a.code, b.code);
   EXPECT_EQ(a.final, b.final);
   EXPECT_EQ(a.server_features, b.server_features);
+  EXPECT_EQ(a.release, b.release);
   ExpectEqual(a.model, b.model);
   EXPECT_TRUE(Equal(a.job_id, b.job_id));
   EXPECT_EQ(a.rounds, b.rounds);
