@@ -152,8 +152,11 @@ const char* ReasonToEnd(Status status, const Reply& reply) {
   return nullptr;
 }
 
-// Of a fetch another round may go better, and is not given up with it.
-bool IsOfFetch(const Client& client) { return client.request().kind == Request::Kind::kGetRelease; }
+// A fetch that fails is no round that is given up.
+bool IsInFetch(const Client& client) {
+  return client.state() == Client::State::kAskRelease ||
+         client.state() == Client::State::kFetchRelease;
+}
 
 // The wait that the client asks for. Between two polls a session that resumes is closed. Within a
 // round the link stays as it is: when such a wait begins tells how long the training took.
@@ -187,9 +190,10 @@ int TakePart(Client& client, ServerLink& link, [[maybe_unused]] Keeper* keeper) 
       client.OnLinkLost();
       continue;
     }
+    const bool is_fetch = IsInFetch(client);
     const Status s = client.OnReply(reply);
     if constexpr (kKeepsModel) keeper->OnReply(s, reply);
-    if (s != Status::kOk && !IsOfFetch(client)) {
+    if (s != Status::kOk && !is_fetch) {
       ReportFailure(client, s);
       if (const char* reason = ReasonToEnd(s, reply); reason != nullptr) {
         Print(reason);

@@ -41,6 +41,9 @@ Status ServerLink::Open() {
 
 // The beginning of an exchange.
 Status ServerLink::Start() {
+#if defined(SOTTO_RESUME_TLS)
+  ticket_.Retire(mps2::NowMs());
+#endif
   const Status status = is_open_ ? Status::kOk : Open();
   last_byte_ms_ = mps2::NowMs();
   return status;

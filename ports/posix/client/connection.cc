@@ -42,7 +42,7 @@ bool Connection::Open() {
   TlsConfig config;
   if (resumes_) config.ticket = &ticket_;
   const TlsIo io = {TlsSend, TlsReceive, &stream_};
-  const Status status = link_.Begin(SystemPort(), id, key_.secret, io, config);
+  const Status status = link_.Begin(TlsPort(), id, key_.secret, io, config);
   if (status != Status::kOk) {
     throw std::runtime_error(fmt::format("TLS cannot start: {}", StatusName(status)));
   }
@@ -52,6 +52,7 @@ bool Connection::Open() {
 template <class Question, class Answer>
 Status Connection::ExchangeAny(const Question& question, Answer* answer, uint64_t patience_ms) {
   const uint64_t begin_ms = NowMs();
+  ticket_.Retire(SinceBootMs());
   if (!asked_ms_) asked_ms_ = begin_ms;
   for (;;) {
     Status status = link_.Exchange(question, answer);

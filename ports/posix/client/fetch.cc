@@ -29,7 +29,7 @@ class Fetch {
   Status Run() {
     Status status = RunFrom(keeper_.Held(model_));
     // What is held is not what the server takes it for.
-    if (status == Status::kMismatch && !keeper_.Held(model_).empty()) status = RunFrom({});
+    if (is_wrong_ && !keeper_.Held(model_).empty()) status = RunFrom({});
     return status;
   }
 
@@ -81,12 +81,13 @@ class Fetch {
     while (status == Status::kOk && !download.is_whole()) {
       Request next;
       download.PrepareRequest(&next);
-      status = Ask(next, Reply::Kind::kModelChunk);
-      if (status == Status::kOk) status = download.Take(reply_.bytes);
+      if (Status s = Ask(next, Reply::Kind::kModelChunk); s != Status::kOk) return s;
+      status = download.Take(reply_.bytes);
     }
-    if (status != Status::kOk) return status;
     bytes_ = download.received();
-    return download.Check();
+    if (status == Status::kOk) status = download.Check();
+    is_wrong_ = status != Status::kOk;
+    return status;
   }
 
   const ModelInfo& model_;
@@ -98,6 +99,7 @@ class Fetch {
   Reply reply_;
   Release release_;
   uint32_t bytes_ = 0;
+  bool is_wrong_ = false;  // what came was not what was offered
 };
 
 // Of errors that no later try changes.

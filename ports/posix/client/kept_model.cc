@@ -135,10 +135,9 @@ bool ModelKeeper::Keep(const ModelInfo& model, const Release& release,
                        Span<const float> parameters) {
   const KeptRelease next = Describe(model, release, parameters);
   if (kept_ && SaysTheSame(*kept_, next)) return false;
-  if (!kept_ || !IsSame(kept_->check, next.check)) {
-    ReplaceTextFile(ModelPath(folder_), ModelBytes(parameters));
-  }
+  const bool is_new = !kept_ || !IsSame(kept_->check, next.check);
   WriteKeptFile(kReleaseFormat, ReleasePath(folder_), BodyOf(next));
+  if (is_new) ReplaceTextFile(ModelPath(folder_), ModelBytes(parameters));
   parameters_.assign(parameters.begin(), parameters.end());
   kept_ = next;
   damage_.clear();

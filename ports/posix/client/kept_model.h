@@ -14,7 +14,7 @@
 //   fetched N         seconds since 1970, UTC
 //   claims TEXT       what is claimed for its privacy, for people
 //
-// Each file is replaced as a whole, model.bin first. If the process ends between the two, or
+// Each file is replaced as a whole, model.release first. If the process ends between the two, or
 // somebody changes model.bin, the check tells: the device then fetches the model anew.
 //
 // One thread at a time.

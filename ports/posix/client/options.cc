@@ -82,7 +82,7 @@ std::vector<Row> DeviceRows() {
           "Without it each connection does a full handshake")
           .Excludes("peer"),
       Row("give-up", &ClientOptions::give_up_s,
-          "seconds without a server before giving up; 0: never")
+          "seconds without a server before giving up; 0: never, with --fetch-only at once")
           .Within({0, kMostSeconds}),
       Row("once", &ClientOptions::once,
           "end with the job, or when this device cannot take part in it; without it the device "

@@ -1,7 +1,6 @@
 #include "channel.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <exception>
 #include <unistd.h>
 #include <utility>
@@ -11,22 +10,9 @@
 namespace sotto::posix {
 namespace {
 
-constexpr size_t kPiece = 512;   // bytes of a read
+constexpr size_t kPiece = 512;  // bytes of a read
+constexpr uint32_t kForever = UINT32_MAX;
 constexpr int kMostPieces = 16;  // of a turn of the loop, so that no wire holds up the others
-
-// As SendNow() and ReceiveNow(), for any descriptor.
-int NoneOrGone() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1; }
-
-int WriteNow(int descriptor, const std::vector<uint8_t>& bytes) {
-  const ssize_t written = write(descriptor, bytes.data(), bytes.size());
-  return written >= 0 ? static_cast<int>(written) : NoneOrGone();
-}
-
-int ReadNow(int descriptor, MutableByteSpan out) {
-  const ssize_t got = read(descriptor, out.data(), out.size());
-  if (got > 0) return static_cast<int>(got);
-  return got == 0 ? -1 : NoneOrGone();
-}
 
 void Drop(std::vector<uint8_t>* bytes, int count) {
   bytes->erase(bytes->begin(), bytes->begin() + count);
@@ -76,6 +62,11 @@ bool Channel::Move(uint64_t now_ms) {
   return WriteWire(now_ms);
 }
 
+// While the wire is full, that it takes bytes is what the channel waits for.
+uint32_t Channel::WaitMs(uint64_t now_ms) const {
+  return to_wire_.size() < kPiece ? listener_.WaitMs(now_ms) : kForever;
+}
+
 void Channel::AddWaits(std::vector<WaitingSocket>* sockets) const {
   sockets->push_back({wire_, true, !to_wire_.empty(), false});
   if (server_state_ == Server::kConnecting) {
@@ -117,7 +108,7 @@ bool Channel::WriteWire(uint64_t now_ms) {
   do {
     while (to_wire_.size() < kPiece && AddFrame(now_ms)) {
     }
-    const int written = to_wire_.empty() ? 0 : WriteNow(wire_, to_wire_);
+    const int written = to_wire_.empty() ? 0 : WriteNow(wire_, {to_wire_.data(), to_wire_.size()});
     if (written < 0) return false;
     Drop(&to_wire_, written);
   } while (to_wire_.empty() && listener_.WaitMs(now_ms) == 0);

@@ -37,7 +37,7 @@ class Channel {
 
   // What Work() waits for, and for how long at most.
   void AddWaits(std::vector<WaitingSocket>* sockets) const;
-  uint32_t WaitMs(uint64_t now_ms) const { return listener_.WaitMs(now_ms); }
+  uint32_t WaitMs(uint64_t now_ms) const;
 
  private:
   using Bytes = std::vector<uint8_t>;

@@ -45,4 +45,10 @@ Port SystemPort() {
   return port;
 }
 
+Port TlsPort() {
+  Port port = SystemPort();
+  port.now_ms = [](void*) { return SinceBootMs(); };
+  return port;
+}
+
 }  // namespace sotto::posix

@@ -9,23 +9,37 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <system_error>
+#include <unistd.h>
 
 namespace sotto::posix {
 namespace {
 
 int NoneOrGone() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1; }
 
+int Sent(ssize_t count) { return count >= 0 ? static_cast<int>(count) : NoneOrGone(); }
+
+// Nothing is the end.
+int Got(ssize_t count) {
+  if (count > 0) return static_cast<int>(count);
+  return count == 0 ? -1 : NoneOrGone();
+}
+
 }  // namespace
 
 int SendNow(int socket, ByteSpan bytes) {
-  const ssize_t sent = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  return sent >= 0 ? static_cast<int>(sent) : NoneOrGone();
+  return Sent(send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL));
 }
 
 int ReceiveNow(int socket, MutableByteSpan bytes) {
-  const ssize_t got = recv(socket, bytes.data(), bytes.size(), 0);
-  if (got > 0) return static_cast<int>(got);
-  return got == 0 ? -1 : NoneOrGone();
+  return Got(recv(socket, bytes.data(), bytes.size(), 0));
+}
+
+int WriteNow(int descriptor, ByteSpan bytes) {
+  return Sent(write(descriptor, bytes.data(), bytes.size()));
+}
+
+int ReadNow(int descriptor, MutableByteSpan bytes) {
+  return Got(read(descriptor, bytes.data(), bytes.size()));
 }
 
 void SendAtOnce(int socket) {

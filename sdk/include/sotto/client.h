@@ -307,11 +307,12 @@ class Client {
   Status RestoreModel();
 
   // Asks for the newest released model of this net, once no round is under way; also after kDone.
-  // Go on with Step() and OnReply() until is_fetching() is false; a round may come first. It fails,
-  // and release() is then null, if nothing is released yet, if the server is an old one, or if the
-  // link is lost before the server has answered: OnReply() returns kPeerRefused, or what went
-  // wrong. Then ask again later; rounds go on, and is_refused() does not change by it. An
-  // interrupted download resumes. A model that the device holds already is not sent again.
+  // Go on with Step() and OnReply() until is_fetching() is false; a round may come first. It fails
+  // if nothing is released yet, if the server is an old one, or if the link is lost before the
+  // server has answered: OnReply() returns kPeerRefused, or what went wrong, and release() is what
+  // it was. If the download itself fails, release() is null. Then ask again later; rounds go on,
+  // and is_refused() does not change by it. An interrupted download resumes. A model that the
+  // device holds already is not sent again.
   //   claims  [0 to kMaxClaimsSize] for Release::claims, which are cut to its size; must outlive
   //           the client
   void FetchRelease(MutableByteSpan claims);

@@ -208,8 +208,8 @@ struct Reply {
   uint32_t wait_ms = 0;  // kWait: poll again after this; kError, not final: retry after this
   WaitState state = WaitState::kUnknown;  // kWait: what the device waits for
   uint32_t server_features = 0;           // kWait, kTrain: bits, kServerRemembersHello and so on
-  // kWait: another number for each answer that kGetRelease would get; 0: nothing is released, or the
-  // server does not say (kServerNamesReleases).
+  // kWait: another number for each answer that kGetRelease would get; 0: nothing is released, or
+  // the server does not say (kServerNamesReleases).
   uint32_t release = 0;
 
   // kTrain: a round for which the device was drawn

@@ -87,7 +87,7 @@ struct TlsConfig {
   // Of a client: it asks for a ticket, keeps it here, and resumes its session next time. A server
   // that does not know the ticket, or not any more, does a full handshake instead. Costs forward
   // secrecy during the ticket's life, and up to 170 bytes of the client's hello. It outlives the
-  // context. Null: the client neither asks nor resumes.
+  // context. The client's port needs a clock. Null: the client neither asks nor resumes.
   TlsTicket* ticket = nullptr;
 
   // Of a server: it gives tickets to clients that ask. They outlive the context. Null: none. The

@@ -17,8 +17,9 @@
 //
 // What it costs: forward secrecy. Who learns a server's ticket key, or a client's TlsTicket, reads
 // the sessions that they open: all connections that began with one full handshake. A ticket's life
-// is kTicketLifeMs at most, and a resumed session gets no new ticket, so a day after a full
-// handshake nothing opens its session but the server's key, which is wiped a day later.
+// is kTicketLifeMs at most, and a resumed session gets no new ticket. So a day after a full
+// handshake nothing opens its session but the server's key, which is wiped a day later, and the
+// memory of a client that has slept since: it wipes its ticket when it wakes.
 //
 // One thread at a time for each object.
 #pragma once
@@ -59,6 +60,11 @@ class TlsTicket {
   // Wipes it: the next handshake is a full one.
   void Forget();
 
+  // Wipes a session whose full handshake was more than kTicketLifeMs ago. Call it now and then,
+  // also while a connection lasts; a handshake does it, too.
+  //   now_ms  Port::now_ms of the port that InitClient() got
+  void Retire(uint64_t now_ms);
+
   // Whether the next handshake tries to resume a session.
   bool is_there() const { return size_ != 0; }
 
@@ -71,9 +77,10 @@ class TlsTicket {
   uint8_t master_[kTlsMasterSize] = {};
   uint8_t owner_[kTicketOwnerSize] = {};  // fingerprint of this device's id and key
   uint8_t bytes_[kMaxTicketSize] = {};
-  uint16_t size_ = 0;   // of the ticket in bytes_; 0: there is none
-  uint16_t suite_ = 0;  // of the session
-  uint8_t tries_ = 0;   // to resume since a handshake was completed
+  uint64_t made_ms_ = 0;  // when its full handshake was complete
+  uint16_t size_ = 0;     // of the ticket in bytes_; 0: there is none
+  uint16_t suite_ = 0;    // of the session
+  uint8_t tries_ = 0;     // to resume since a handshake was completed
 };
 
 // The keys that seal a server's tickets. They are drawn from a port and live in this object alone:

@@ -89,7 +89,8 @@ void Client::FetchRelease(MutableByteSpan claims) {
 }
 
 Client::News Client::news() const {
-  if ((server_features_ & kServerNamesReleases) == 0) return News::kUnknown;
+  const bool names_them = (server_features_ & kServerNamesReleases) != 0;
+  if (!config_.wants_news || !names_them) return News::kUnknown;
   const bool has_it = newest_release_ == 0 || newest_release_ == fetched_release_;
   return has_it ? News::kNone : News::kReleased;
 }

@@ -26,6 +26,10 @@ void TlsTicket::Forget() {
   SecureWipe(owner_, sizeof(owner_));
 }
 
+void TlsTicket::Retire(uint64_t now_ms) {
+  if (is_there() && now_ms - made_ms_ > kTicketLifeMs) Drop();
+}
+
 void TlsTicket::Drop() {
   SecureWipe(master_, sizeof(master_));
   SecureWipe(bytes_, sizeof(bytes_));
@@ -54,6 +58,7 @@ Status TlsContextState::KeepSessions(TlsTicket* kept, ByteSpan identity, const K
                                                             : MBEDTLS_SSL_SESSION_TICKETS_ENABLED);
   ticket = kept;
   if (kept == nullptr) return Status::kOk;
+  if (port.now_ms == nullptr) return Status::kInvalidArgument;
   uint8_t owner[kTicketOwnerSize];
   if (Status s = TicketOwner(client_psk, identity, owner); s != Status::kOk) return s;
   if (!ConstantTimeEqual(owner, kept->owner_)) kept->Forget();
@@ -63,6 +68,7 @@ Status TlsContextState::KeepSessions(TlsTicket* kept, ByteSpan identity, const K
 
 Status TlsSessionState::OfferTicket() {
   TlsTicket* const kept = context->ticket;
+  if (kept != nullptr) kept->Retire(context->NowMs());
   if (kept == nullptr || !kept->is_there()) return Status::kOk;
   if (kept->tries_ == kMostTries) {
     kept->Drop();
@@ -100,6 +106,7 @@ void TlsSessionState::KeepTicket() {
   kept->suite_ = static_cast<uint16_t>(session.MBEDTLS_PRIVATE(ciphersuite));
   __builtin_memcpy(kept->master_, master.data(), kTlsMasterSize);
   __builtin_memcpy(kept->bytes_, fresh.data(), fresh.size());
+  kept->made_ms_ = context->NowMs();
   kept->size_ = static_cast<uint16_t>(fresh.size());
 }
 

@@ -45,8 +45,10 @@ struct TlsContextState {
   Status OfferTokens(const Key& client_psk);
 
   // A client keeps its sessions in `kept`; null: it asks for no ticket. What another identity or
-  // key has kept there is forgotten. Returns kOk or kCryptoFailed.
+  // key has kept there is forgotten. Returns kOk, kCryptoFailed, or kInvalidArgument without a
+  // clock.
   Status KeepSessions(TlsTicket* kept, ByteSpan identity, const Key& client_psk);
+  uint64_t NowMs() const { return port.now_ms(port.context); }
 
   // A server gives tickets under these keys; null: none. kInvalidArgument as above, or without a
   // clock.

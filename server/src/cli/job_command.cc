@@ -12,10 +12,10 @@
 #include "cli/consent.h"
 #include "cli/rows.h"
 #include "cli/serve_rows.h"
+#include "jobs/job_control.h"
+#include "jobs/job_queue.h"
+#include "jobs/job_settings.h"
 #include "overview/jobs_output.h"
-#include "service/job_control.h"
-#include "service/job_queue.h"
-#include "service/job_settings.h"
 #include "store/history.h"
 #include "views/output_file.h"
 

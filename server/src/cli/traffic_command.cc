@@ -44,7 +44,8 @@ std::vector<Field<TrafficRequest>> TrafficRows() {
           "count a link of small frames of so many bytes below TLS, sdk/LINKS.md; 0: a stream")
           .Within({0, kLargestFrame})
           .Unit("bytes"),
-      Row("window", At(&TrafficRequest::link, &LinkShape::window), "frames in a turn of that link")
+      Row("window", At(&TrafficRequest::link, &LinkShape::window),
+          "frames in a turn of that link, a power of two")
           .Within({1, kLargestWindow})
           .Needs("link-frame"),
       Row("delay", &TrafficRequest::delay_ms, "time of a turnaround on the link, for a time")
@@ -73,19 +74,29 @@ struct Answer {
   double upload = 0;
   PlannedParticipation planned;
   std::vector<Line> lines;  // of a participation, in its order
+  Traffic handshake;
+  Traffic resumed_handshake;
   Traffic idle_poll;
 };
 
 Answer AnswerOf(const TrafficRequest& r) {
   Answer answer;
   answer.job = MakeJob(r, r.devices);
+  if (!answer.job.codec->servable) {
+    throw std::invalid_argument(
+        fmt::format("--mechanism {}: no device sends such updates, they are simulated alone; what "
+                    "`sotto serve` takes has traffic",
+                    answer.job.codec->name));
+  }
   answer.upload = UpdateBytes(answer.job);
   answer.planned = PlanParticipation(answer.job, answer.upload, r.link);
   const Participation& parts = answer.planned.parts;
   answer.lines = {{"Hello, Train", "task", parts.task},
                   {"model", "model", parts.model},
                   {"update", "update", parts.update}};
-  answer.idle_poll = IdlePoll(answer.planned.download.has_value(), r.link);
+  answer.handshake = HandshakeOver(kFullHandshake, r.link);
+  answer.resumed_handshake = HandshakeOver(kResumedHandshake, r.link);
+  answer.idle_poll = IdlePoll(r.link);
   return answer;
 }
 
@@ -125,8 +136,8 @@ std::string Describe(const TrafficRequest& r, const Answer& answer) {
         answer.planned.download->mean, answer.planned.download->first,
         answer.planned.download->largest, 4 * uint64_t{job.model->parameters});
   }
-  text += LineText(r, "once a connection: handshake", kFullHandshake);
-  text += LineText(r, "  resumed by a ticket", kResumedHandshake);
+  text += LineText(r, "once a connection: handshake", answer.handshake);
+  text += LineText(r, "  resumed by a ticket", answer.resumed_handshake);
   text += LineText(r, "a poll without work", answer.idle_poll);
   return text;
 }
@@ -149,8 +160,8 @@ Json ToJson(const TrafficRequest& r, const Answer& answer) {
   for (const Line& line : answer.lines) json[line.json] = TrafficToJson(line.traffic);
   json["participation"] = TrafficToJson(answer.planned.parts.Total());
   json["float32_both_ways"] = TrafficToJson(answer.planned.as_float32);
-  json["handshake"] = TrafficToJson(kFullHandshake);
-  json["resumed_handshake"] = TrafficToJson(kResumedHandshake);
+  json["handshake"] = TrafficToJson(answer.handshake);
+  json["resumed_handshake"] = TrafficToJson(answer.resumed_handshake);
   json["idle_poll"] = TrafficToJson(answer.idle_poll);
   return json;
 }
@@ -161,6 +172,12 @@ void Run(const TrafficRequest& request) {
     throw std::invalid_argument(fmt::format(
         "--link-frame {}: a link of small frames takes frames of {} to {} bytes; 0: a stream",
         frame, kSmallestFrame, kLargestFrame));
+  }
+  const uint32_t window = request.link.window;
+  if ((window & (window - 1)) != 0) {
+    throw std::invalid_argument(
+        fmt::format("--window {}: a link of small frames has a power of two, up to {}", window,
+                    kLargestWindow));
   }
   RequireOutput(request.json);
   const Answer answer = AnswerOf(request);

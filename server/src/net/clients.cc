@@ -271,12 +271,12 @@ void Server::Loop::Respond(Client& client) {
   SignAnswer(client);
   const bool stays = session.reply.kind == Reply::Kind::kWait &&
                      session.reply.state == WaitState::kNoJob;  // and is told so
-  const bool is_fetch = session.connection.request().kind == Request::Kind::kGetRelease;
+  const bool is_hello = session.connection.request().kind == Request::Kind::kHello;
   const bool is_done = session.reply.kind == Reply::Kind::kDone;
-  session.parts = session.parts || is_done;
+  session.was_done = session.was_done || is_done;
   if (is_done || stays) {
     to_be_told_.erase(session.device);
-  } else if (!is_fetch && !session.parts) {
+  } else if (is_hello && !session.was_done) {
     to_be_told_.insert(session.device);
   }
   if (session.reply.kind == Reply::Kind::kError) LogRefusal(client);

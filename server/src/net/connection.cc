@@ -56,7 +56,7 @@ Status SaidHello::Complete(Request* later) {
 
 void Connection::OnFrame(ByteSpan body) {
   if (DecodeRequest(body, &request_) != Status::kOk) request_ = {};
-  must_know_ = false;
+  says_features_ = false;
   if (request_.kind == Request::Kind::kHello) OnHello();
   const bool is_fetch = request_.kind == Request::Kind::kGetRelease;
   if (is_fetch && request_.model_digest.empty()) request_.model_digest = said_.model_digest();
@@ -65,7 +65,7 @@ void Connection::OnFrame(ByteSpan body) {
 void Connection::OnHello() {
   if (request_.version == kProtocolVersion) {
     said_.Remember(request_);
-    must_know_ = (request_.abilities.features & kFeatureDifferences) != 0;
+    says_features_ = (request_.abilities.features & kFeatureDifferences) != 0;
   } else if (request_.version == 0) {
     const Status status = said_.Complete(&request_);
     if (status == Status::kMalformed) request_ = {};
@@ -97,7 +97,7 @@ void Connection::Respond(const Reply& reply, uint64_t now_ms) {
         std::min(reply.bytes.size(), static_cast<size_t>(MaxChunkBytes(max_frame_))));
   }
   fitting.max_frame = limits().max_frame;
-  if (must_know_) fitting.server_features |= kServerRemembersHello | kServerNamesReleases;
+  if (says_features_) fitting.server_features |= kServerRemembersHello | kServerNamesReleases;
   if (max_frame_ < kMaxFrameOfTrain) Fit(&fitting);
   const size_t most = std::min<size_t>(max_frame_, fitting.bytes.size() + kMostBesides);
   std::vector<uint8_t> bytes(kFrameHeaderSize + most);

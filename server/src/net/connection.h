@@ -62,7 +62,7 @@ class Connection final : public FrameConnection {
   uint32_t max_frame_ = kMinMaxFrame;  // of both sides, after the client's Hello
   Request request_;
   SaidHello said_;
-  bool must_know_ =
+  bool says_features_ =
       false;  // the request is a whole Hello of a device that may shorten the next one
 };
 

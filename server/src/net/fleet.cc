@@ -6,6 +6,19 @@
 
 namespace sotto::server {
 
+// The keys of a handshake, from the fleet as it is now.
+Status Server::Loop::FindKey(void* context, ByteSpan identity, Key* psk) {
+  const auto* self = static_cast<const Loop*>(context);
+  const std::string name(reinterpret_cast<const char*>(identity.data()), identity.size());
+  return self->handshaking_->FindKey(*self, name, psk);
+}
+
+Status Server::Loop::FindCurrentKey(void* context, ByteSpan identity, Key* psk) {
+  const auto* self = static_cast<const Loop*>(context);
+  const std::string name(reinterpret_cast<const char*>(identity.data()), identity.size());
+  return self->handshaking_->FindCurrentKey(*self, name, psk);
+}
+
 // With each tick, unless the last look is still under way.
 void Server::Loop::WatchFleet() {
   if (in_watch_ || (finished_ && !source_->stays()) || stopping_) return;

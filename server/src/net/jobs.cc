@@ -87,7 +87,7 @@ void Server::Loop::Finish() {
 // Where rounds close early: whether all devices know that the job is done, and none may still fetch
 // its model: one that has what it wants ends its connection.
 bool Server::Loop::HaveAllParted() const {
-  const auto may_fetch = [](const Client* client) { return client->session->parts; };
+  const auto may_fetch = [](const Client* client) { return client->session->was_done; };
   return job_->config().close_early() && to_be_told_.empty() && told_.empty() &&
          std::none_of(sessions_.begin(), sessions_.end(), may_fetch);
 }

@@ -98,7 +98,7 @@ class Server::Loop {
     uint64_t heard_ms = 0;         // the last bytes, or the end of its connection
     bool holds = false;            // it lets the server hold its answers, so it is reachable
     bool idle = false;             // the same, and its last request got, or waits for, a Wait
-    bool parts = false;            // its last Hello was answered with Done
+    bool was_done = false;         // its last Hello was answered with Done
     int lost = 0;                  // how its network failed, an error of libuv; 0: it has not
     uint64_t ask_by_ms = 0;        // it was told to ask at once; 0: it was not, or it has
     std::exception_ptr failure;    // of the current answer

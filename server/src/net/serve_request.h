@@ -18,8 +18,8 @@ struct ServeRequest : JobRequest {
   std::string store;
   bool new_job = false;
   bool once = false;
-  bool agrees_to_sum = false;  // `sotto job start`: see RequireLife() (service/life_start.cc)
-  bool accepts_delta = false;  // see RequireSmallDelta() (spec/small_delta.h)
+  bool agrees_to_sum = false;           // `sotto job start`: see RequireLife() (jobs/life_start.cc)
+  bool accepts_delta = false;           // see RequireSmallDelta() (spec/small_delta.h)
   std::optional<uint32_t> keep_models;  // absent: all
   std::string listen = "127.0.0.1:7177";
   std::string port_file;

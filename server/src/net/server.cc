@@ -41,13 +41,6 @@ void Excuse(LoopMonitor& monitor, std::function<void(Arguments...)>& event) {
   };
 }
 
-// A ticket grows old while the machine sleeps, too.
-Port TlsPort() {
-  Port port = posix::SystemPort();
-  port.now_ms = [](void*) { return posix::SinceBootMs(); };
-  return port;
-}
-
 // Connections leave some of the process' files to others.
 AdmissionLimits LimitsOf(const ServerOptions& options) {
   const size_t files = posix::AllowOpenFiles();
@@ -68,7 +61,7 @@ Server::Loop::Loop(SharedDevices devices, const ServerOptions& options, const Se
       decoders_(std::clamp(std::thread::hardware_concurrency(), 1U, kMostDecoders)) {
   TlsConfig config;
   if (options.session_tickets) config.ticket_keys = &ticket_keys_;
-  if (Status s = tls_.InitServer(TlsPort(), {FindKey, this, FindCurrentKey}, config);
+  if (Status s = tls_.InitServer(posix::TlsPort(), {FindKey, this, FindCurrentKey}, config);
       s != Status::kOk) {
     throw std::runtime_error(fmt::format("setting TLS up failed: {}", StatusName(s)));
   }
@@ -94,18 +87,6 @@ Server::Loop::~Loop() {
   uv_run(&loop_, UV_RUN_DEFAULT);
   for (const auto& [id, client] : clients_) delete client;
   uv_loop_close(&loop_);
-}
-
-Status Server::Loop::FindKey(void* context, ByteSpan identity, Key* psk) {
-  const auto* self = static_cast<const Loop*>(context);
-  const std::string name(reinterpret_cast<const char*>(identity.data()), identity.size());
-  return self->handshaking_->FindKey(*self, name, psk);
-}
-
-Status Server::Loop::FindCurrentKey(void* context, ByteSpan identity, Key* psk) {
-  const auto* self = static_cast<const Loop*>(context);
-  const std::string name(reinterpret_cast<const char*>(identity.data()), identity.size());
-  return self->handshaking_->FindCurrentKey(*self, name, psk);
 }
 
 void Server::Loop::Listen() {

@@ -121,8 +121,8 @@ class Job {
   // job is over, any other that it is done. `device` is the registry's index of an authenticated
   // device. kGetRelease is none of the job's requests (net/server.h).
   // The reply's bytes stay valid until the next OpenRound(), a model's until the next but one.
-  // Throws StaleLog if the device's
-  // receipt shows that the log is an older copy: the program must then stop.
+  // Throws StaleLog if the device's receipt shows that the log is an older copy: the program must
+  // then stop.
   Reply Answer(uint32_t device, const Request& request);
 
   // The device cannot be reached. Of passes in the order connected, no attempt asks it until its

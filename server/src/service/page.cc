@@ -10,9 +10,9 @@
 #include "base/built_in.h"
 #include "base/json_text.h"
 #include "base/wall_clock.h"
+#include "jobs/job_start.h"
 #include "overview/overview.h"
 #include "overview/page_files.h"
-#include "service/job_start.h"
 #include "service/live_file.h"
 #include "views/turns_output.h"
 

@@ -31,7 +31,7 @@ std::map<int64_t, LedgerEntry> LastEntries(Store& store) {
   return last;
 }
 
-// Two answers have the same mark once in 2^21 times: three bytes of a varint. So a server that starts
+// Two answers have the same mark once in 2^21 times: three bytes of a varint. A server that starts
 // anew says the same, and needs no store for it.
 uint32_t MarkOf(ByteSpan check, uint32_t rounds, bool is_final) {
   std::vector<uint8_t> bytes(check.begin(), check.end());
@@ -73,37 +73,56 @@ void Releases::Show(const Digest& digest, Entry entry) {
   newest_[digest] = std::move(entry);
 }
 
-void Releases::Load(Store& store, int64_t served) {
+Releases::Entry Releases::ReadEntry(Store& store, const History& history, const JobEntry& job,
+                                    const posix::SharedModel& model) {
+  Entry entry;
+  std::copy_n(job.job_id, kJobIdSize, entry.job_id.begin());
+  entry.model = model->name;
+  entry.rounds = static_cast<uint32_t>(job.released);
+  const auto end = EndOf(history, job);
+  entry.is_final = end && !IsRetried(end->kind);
+  entry.codes = ReadCodes(store, job);
+  entry.codes->Prepare(std::make_shared<const std::vector<float>>(
+      store.ReadModel(job.number, job.released - 1).parameters));
+  entry.codes->Publish();
+  return entry;
+}
+
+std::vector<std::string> Releases::Load(Store& store, int64_t served) {
   const History history = store.ReadHistory();
   const std::map<int64_t, LedgerEntry> entries = LastEntries(store);
+  std::vector<std::string> wrong;
+  const auto try_with = [&](const JobEntry& job, const auto& read) {
+    try {
+      read();
+    } catch (const std::exception& error) {
+      wrong.push_back(
+          fmt::format("no device can fetch the release of job {}: {}", job.number, error.what()));
+    }
+  };
   std::map<Digest, std::pair<const JobEntry*, posix::SharedModel>> last;
-  std::string newest_name;
   for (const JobEntry& job : history.jobs) {
     if (job.released == 0) continue;
-    const std::vector<uint8_t> bundle = store.ReadDescription(job.number);
-    const posix::SharedModel model = posix::ParseBundle({bundle.data(), bundle.size()});
-    last[DigestOf(*model)] = {&job, model};
-    newest_name = model->name;
+    try_with(job, [&] {
+      const std::vector<uint8_t> bundle = store.ReadDescription(job.number);
+      const posix::SharedModel model = posix::ParseBundle({bundle.data(), bundle.size()});
+      last[DigestOf(*model)] = {&job, model};
+    });
   }
-  for (const auto& [digest, found] : last) {
-    const JobEntry& job = *found.first;
-    if (job.number == served) continue;
-    Entry entry;
-    std::copy_n(job.job_id, kJobIdSize, entry.job_id.begin());
-    entry.model = found.second->name;
-    entry.rounds = static_cast<uint32_t>(job.released);
-    const auto end = EndOf(history, job);
-    entry.is_final = end && !IsRetried(end->kind);
-    if (const auto claims = entries.find(job.number); claims != entries.end()) {
-      entry.claims = ClaimsInBrief(claims->second.claims, claims->second.seeded);
-    }
-    entry.codes = ReadCodes(store, job);
-    entry.codes->Prepare(std::make_shared<const std::vector<float>>(
-        store.ReadModel(job.number, job.released - 1).parameters));
-    entry.codes->Publish();
-    Show(digest, std::move(entry));
+  std::map<int64_t, const Digest*> shown;  // in the order of the jobs: the newest is the last
+  for (const auto& [digest, found] : last) shown[found.first->number] = &digest;
+  for (const auto& [number, digest] : shown) {
+    if (number == served) continue;
+    const auto& [job, model] = last.at(*digest);
+    try_with(*job, [&, job = job, digest = digest, model = model] {
+      Entry entry = ReadEntry(store, history, *job, model);
+      if (const auto claims = entries.find(job->number); claims != entries.end()) {
+        entry.claims = ClaimsInBrief(claims->second.claims, claims->second.seeded);
+      }
+      Show(*digest, std::move(entry));
+    });
   }
-  if (!newest_name.empty()) newest_model_ = newest_name;
+  return wrong;
 }
 
 void Releases::OnBegin(const Job& job, const std::vector<privacy::Claim>& claims, bool is_seeded) {

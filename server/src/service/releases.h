@@ -18,6 +18,8 @@
 #include "plans/claim.h"
 #include "round/job.h"
 #include "sotto/messages.h"
+#include "sotto/model/model_file.h"
+#include "store/history.h"
 #include "store/store.h"
 
 namespace sotto::server {
@@ -34,7 +36,9 @@ class Releases {
 
   // The jobs of the store.
   //   served  number of one that OnBegin() will tell; 0: none
-  void Load(Store& store, int64_t served);
+  // Returns what is wrong with releases that devices cannot fetch, for a log, a line each: a
+  // damaged model keeps no server from its next job.
+  std::vector<std::string> Load(Store& store, int64_t served);
 
   // The job that runs from now on; what it has released so far.
   //   claims  after that; of no interest before its first release
@@ -65,6 +69,8 @@ class Releases {
   };
 
   static Digest DigestOf(const ModelInfo& model);
+  static Entry ReadEntry(Store& store, const History& history, const JobEntry& job,
+                         const posix::SharedModel& model);
   void Show(const Digest& digest, Entry entry);
 
   const uint32_t poll_interval_ms_;

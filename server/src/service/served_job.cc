@@ -10,10 +10,10 @@
 
 #include "accounting/figures.h"
 #include "base/counted.h"
+#include "jobs/job_start.h"
+#include "jobs/life_start.h"
 #include "plans/statement.h"
 #include "round/recorded_figures.h"
-#include "service/job_start.h"
-#include "service/life_start.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/posix/service.h"

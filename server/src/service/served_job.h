@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "jobs/job_start.h"
 #include "net/serve_request.h"
 #include "net/server.h"
 #include "service/evaluation.h"
 #include "service/fleet.h"
-#include "service/job_start.h"
 #include "service/log.h"
 #include "service/monitor.h"
 #include "service/page.h"

@@ -9,12 +9,12 @@
 #include "base/counted.h"
 #include "base/gave_up.h"
 #include "data/catalog.h"
+#include "jobs/job_queue.h"
+#include "jobs/job_settings.h"
+#include "jobs/job_start.h"
+#include "jobs/life_start.h"
 #include "overview/overview.h"
 #include "round/receipts.h"
-#include "service/job_queue.h"
-#include "service/job_settings.h"
-#include "service/job_start.h"
-#include "service/life_start.h"
 #include "sotto/posix/service.h"
 #include "store/history.h"
 
@@ -371,7 +371,9 @@ void ServeSession::Run() {
   } else if (!request_.test.empty()) {
     OpenTest(request_.test, nullptr);  // of jobs to come: a name that is wrong is refused now
   }
-  shared_.With([&](Store& store) { releases_.Load(store, made_ ? made_->number() : 0); });
+  shared_.With([&](Store& store) {
+    for (const std::string& line : releases_.Load(store, made_ ? made_->number() : 0)) Warn(line);
+  });
   LogStart();
   if (first == nullptr) {
     shared_.With([](Store& store) { store.LoadReceipts(); });

@@ -24,7 +24,7 @@
 //     rounds drew other cohorts, and how many there were is not known: no amplified figure holds
 //     for both. Remark: the known draws of its receipts are turns, which lemma 1 charges.
 //   Remark. A life epsilon that the lost part raised breaks lemma 2. A receipt above the cap shows
-//     that, and no figure is then cut at the life epsilon (service/life_start.cc).
+//     that, and no figure is then cut at the life epsilon (jobs/life_start.cc).
 //
 // Pure functions over records, safe from any thread.
 #pragma once

@@ -95,13 +95,12 @@ class NoiseModels {
     return update;
   }
 
+  // Under noise that is beyond float32 the model stays as it is: such a run ends there.
   void Release() {
     const std::vector<float> update = Update(static_cast<uint32_t>(models_.size() - 1));
     models_.push_back(models_.back());
     std::vector<float>& model = models_.back();
-    if (!optimiser_->Step({update.data(), update.size()}, {model.data(), model.size()})) {
-      throw std::invalid_argument("the noise of this plan is beyond float32");
-    }
+    (void)optimiser_->Step({update.data(), update.size()}, {model.data(), model.size()});
   }
 
   const JobConfig& job_;
@@ -138,11 +137,12 @@ class Gaps {
 //   whole  coordinates of the net, of which `wanted` may be a part
 double CodeBytes(const std::vector<float>& held, const std::vector<float>& wanted, uint32_t whole,
                  uint32_t padding) {
+  const std::optional<int> exponent = GridOf({wanted.data(), wanted.size()});
+  if (!exponent) return 4.0 * whole;
   std::vector<uint8_t> code(MaxDifferenceBytes(wanted.size()));
   size_t size = 0;
   posix::Check(EncodeDifference({held.data(), held.size()}, {wanted.data(), wanted.size()},
-                                GridOf({wanted.data(), wanted.size()}).value_or(kLeastGridExponent),
-                                {code.data(), code.size()}, &size),
+                                *exponent, {code.data(), code.size()}, &size),
                "the code of a model");
   const double all = static_cast<double>(size) * whole / static_cast<double>(wanted.size());
   return padding == 0 ? all : std::ceil(all / padding) * padding;
@@ -155,8 +155,9 @@ PlannedParticipation PlanParticipation(const JobConfig& job, double upload, cons
   PlannedParticipation planned;
   if (job.aggregation.grid > 0) planned.download = DownloadsOf(job, kDownloadPadding);
   const double download = planned.download ? std::min(planned.download->mean, raw) : raw;
-  planned.parts = ParticipationIn(job, download, planned.download.has_value(), upload, link);
-  planned.as_float32 = ParticipationIn(job, raw, false, raw, link).Total();
+  const Offer offer = download < raw ? Offer::kCode : Offer::kFloat32;
+  planned.parts = ParticipationIn(job, offer, download, upload, link);
+  planned.as_float32 = ParticipationIn(job, Offer::kNone, raw, raw, link).Total();
   return planned;
 }
 
@@ -172,25 +173,21 @@ PlannedDownload DownloadsOf(const JobConfig& job, uint32_t padding) {
   const auto size_of = [&](uint32_t held, uint32_t wanted) {
     if (wanted == 0) return 0.0;
     const auto [entry, is_new] = sizes.try_emplace({held, wanted}, 0.0);
-    const std::vector<float> base = models.Before(held);
-    if (is_new)
-      entry->second = CodeBytes(base, models.Before(wanted), job.model->parameters, padding);
+    if (!is_new) return entry->second;
+    (void)models.Before(wanted);  // whose making moves the held one
+    entry->second =
+        CodeBytes(models.Before(held), models.Before(wanted), job.model->parameters, padding);
     return entry->second;
   };
   PlannedDownload planned;
-  double first = 0;
-  int newcomers = 0;
   for (int draw = 0; draw < kDraws; ++draw) {
     const auto round = static_cast<uint32_t>(random() % rounds);
     const uint32_t held = gaps.HeldIn(round, random);
     const double bytes = size_of(held, round);
     planned.mean += bytes / kDraws;
     planned.largest = std::max(planned.largest, bytes);
-    if (held != 0) continue;
-    first += bytes;
-    ++newcomers;
+    planned.first += size_of(0, round) / kDraws;
   }
-  planned.first = newcomers == 0 ? 0 : first / newcomers;
   return planned;
 }
 

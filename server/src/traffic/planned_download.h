@@ -21,7 +21,7 @@ namespace sotto::server {
 struct PlannedDownload {
   double mean = 0;     // bytes of a download, padding included
   double largest = 0;  // of those that were drawn
-  double first = 0;    // mean of a device that takes part for the first time
+  double first = 0;    // mean of a device that takes part in one of these rounds for the first time
 };
 
 // A participation as it is planned.
@@ -34,7 +34,8 @@ struct PlannedParticipation {
 //   upload  bytes of the encoded update
 PlannedParticipation PlanParticipation(const JobConfig& job, double upload, const LinkShape& link);
 
-// Of the codes of a job with a grid. Throws std::invalid_argument for a job without one.
+// Of the codes of a job with a grid. Throws std::invalid_argument for a job without one. A model so
+// large, or under so much noise, that it lies on no grid is downloaded as float32.
 //   padding  a code has a multiple of so many bytes; 0: any
 PlannedDownload DownloadsOf(const JobConfig& job, uint32_t padding);
 

@@ -81,6 +81,18 @@ Traffic& Traffic::operator+=(const Traffic& other) {
   return *this;
 }
 
+Traffic HandshakeOver(const Traffic& handshake, const LinkShape& link) {
+  const auto flight = [&](double bytes) {
+    return OverLink(static_cast<size_t>(std::ceil(bytes / handshake.turns)), link);
+  };
+  const OnLink there = flight(handshake.up);
+  const OnLink back = flight(handshake.down);
+  if (link.link_frame == 0) return handshake;
+  return {handshake.turns * (there.sent + back.answered),
+          handshake.turns * (back.sent + there.answered),
+          handshake.turns * (there.turns + back.turns - 1)};
+}
+
 Traffic TrafficOf(const Request& request, const Reply& reply, const LinkShape& link) {
   std::vector<uint8_t> frame(kFrameHeaderSize + link.max_frame);
   const MutableByteSpan out(frame.data(), frame.size());
@@ -142,8 +154,8 @@ Traffic Participation::Total() const {
   return sum;
 }
 
-Participation ParticipationIn(const JobConfig& job, double download, bool is_difference,
-                              double upload, const LinkShape& link) {
+Participation ParticipationIn(const JobConfig& job, Offer offer, double download, double upload,
+                              const LinkShape& link) {
   const TypicalBytes typical;
   Request hello = HelloOf(typical, link.max_frame);
   Reply train;
@@ -153,27 +165,27 @@ Participation ParticipationIn(const JobConfig& job, double download, bool is_dif
   train.receipt = ViewOf(typical.receipt);
   train.report_ms = job.process.report_after_ms;
   const auto size = static_cast<uint32_t>(std::llround(download));
-  if (is_difference) {
+  if (offer != Offer::kNone) {
     hello.held = ViewOf(typical.check);
     train.server_features = kServerRemembersHello;
-    train.model = {ViewOf(typical.check), kMostGrid, ModelBase::kHeld,
-                   ViewOf(typical.key),   size,      UINT32_MAX};
+    train.model = {ViewOf(typical.check),
+                   offer == Offer::kCode ? kMostGrid : 0,
+                   offer == Offer::kCode ? ModelBase::kHeld : ModelBase::kZeros,
+                   ViewOf(typical.key),
+                   size,
+                   UINT32_MAX};
   }
   return {TrafficOf(hello, train, link),
-          TrafficOfDownload(size, is_difference ? UINT32_MAX : 0, link),
+          TrafficOfDownload(size, offer != Offer::kNone ? UINT32_MAX : 0, link),
           TrafficOfUpload(static_cast<uint64_t>(std::llround(upload)), link)};
 }
 
-Traffic IdlePoll(bool is_short, const LinkShape& link) {
-  const TypicalBytes typical;
-  Request hello = HelloOf(typical, link.max_frame);
-  if (is_short) {
-    hello = Request();
-    hello.kind = Request::Kind::kHello;
-    hello.version = 0;
-    hello.max_frame = 0;
-    hello.hold_ms = 25'000;
-  }
+Traffic IdlePoll(const LinkShape& link) {
+  Request hello;
+  hello.kind = Request::Kind::kHello;
+  hello.version = 0;
+  hello.max_frame = 0;
+  hello.hold_ms = 25'000;
   Reply wait;
   wait.kind = Reply::Kind::kWait;
   wait.state = WaitState::kRounds;  // at once, behind a Hello that was held
@@ -185,6 +197,7 @@ double UpdateBytes(const JobConfig& job) {
   constexpr uint32_t kMostEncoded = 1 << 18;
   const TrainTask task = job.TaskFor(0, job.training.clip_l2);
   const uint32_t all = job.model->parameters;
+  if (task.format.coding == Coding::kFloat32) return 4.0 * all;
   const uint32_t count = std::min(all, kMostEncoded);
   RandomStream random(Key{{1}}, 0);
   std::vector<float> update(count);

@@ -43,6 +43,9 @@ struct LinkShape {
   uint32_t window = 16;  // frames in a turn of that link
 };
 
+// A handshake, of which only the sums are measured: in flights of equal size.
+Traffic HandshakeOver(const Traffic& handshake, const LinkShape& link);
+
 // One request and its reply. Throws std::invalid_argument for a message that does not fit.
 Traffic TrafficOf(const Request& request, const Reply& reply, const LinkShape& link);
 
@@ -60,18 +63,25 @@ struct Participation {
   Traffic Total() const;
 };
 
+// What a task offers.
+enum class Offer : uint8_t {
+  kNone,     // an earlier version: the model comes as float32
+  kFloat32,  // the model as float32, with its check
+  kCode,
+};
+
 // A participation in a job.
-//   download  bytes of the model's code; `is_difference` false: float32, and no offer
+//   download  bytes of the model, as it is offered
 //   upload    bytes of the encoded update
-Participation ParticipationIn(const JobConfig& job, double download, bool is_difference,
-                              double upload, const LinkShape& link);
+Participation ParticipationIn(const JobConfig& job, Offer offer, double download, double upload,
+                              const LinkShape& link);
 
 // A poll of a device that is not asked: a later Hello of a connection, which the server holds, and
 // Wait.
-//   is_short  false: as devices and servers of an earlier version say it
-Traffic IdlePoll(bool is_short, const LinkShape& link);
+Traffic IdlePoll(const LinkShape& link);
 
 // Bytes of an update: one of norm C along a random direction, encoded.
+//   job  of a codec that devices have (UpdateCodecInfo::servable)
 double UpdateBytes(const JobConfig& job);
 
 }  // namespace sotto::server

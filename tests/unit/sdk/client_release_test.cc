@@ -189,16 +189,20 @@ TEST_F(ClientRelease, AWaitSaysWhetherThereIsANewerRelease) {
   EXPECT_EQ(device->client.news(), Client::News::kUnknown) << "the next server may be another one";
 }
 
-TEST_F(ClientRelease, OnlyADeviceThatWantsNewsAsksForThem) {
+TEST_F(ClientRelease, ADeviceThatWantsNoNewsNeitherAsksForThemNorHasAny) {
   server.has_work = false;
+  server.names_releases = true;
+  server.release = 5;
   ASSERT_EQ(RunTo(Client::State::kDone), Status::kOk);
-  EXPECT_EQ(server.hellos.front().abilities.features & kFeatureReleases, 0u);
+  EXPECT_NE(server.hellos.front().abilities.features & kFeatureReleases, 0u);
   ClientConfig config = Config();
-  config.wants_news = true;
+  config.wants_news = false;
   Client client(config, device->buffers());
   Client::Progress progress = Client::Progress::kAgain;
   while (progress != Client::Progress::kSend) ASSERT_EQ(client.Step(&progress), Status::kOk);
-  EXPECT_NE(client.request().abilities.features & kFeatureReleases, 0u);
+  EXPECT_EQ(client.request().abilities.features & kFeatureReleases, 0u);
+  ASSERT_EQ(client.OnReply(server.Answer(client.request())), Status::kOk);
+  EXPECT_EQ(client.news(), Client::News::kUnknown);
 }
 
 }  // namespace

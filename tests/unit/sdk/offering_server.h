@@ -41,6 +41,7 @@ inline ClientConfig Config() {
   config.device_id = kDeviceId;
   config.samples = {3, ReadSample, nullptr};
   config.port = {NoTime, FillWithOnes, nullptr};
+  config.wants_news = true;
   return config;
 }
 

@@ -61,7 +61,7 @@ class TlsTickets : public testing::Test {
     if (asks_) config.ticket = kept != nullptr ? kept : &ticket_;
     config.max_fragment = 512;
     auto meeting = std::make_unique<Meeting>();
-    EXPECT_EQ(client_.InitClient(entropy_.port(), View(id_), key_, config), Status::kOk);
+    EXPECT_EQ(client_.InitClient(client_entropy_.port(), View(id_), key_, config), Status::kOk);
     EXPECT_EQ(meeting->client.Start(&client_, meeting->link.client.io()), Status::kOk);
     EXPECT_EQ(meeting->server.Start(&server_, meeting->link.server.io()), Status::kOk);
     if (change) change(*meeting);
@@ -79,7 +79,8 @@ class TlsTickets : public testing::Test {
     return meeting->is_open() && meeting->is_resumed() && meeting->name() == id_;
   }
 
-  TestEntropy entropy_;
+  TestEntropy entropy_;         // of the server, with its clock
+  TestEntropy client_entropy_;  // whose clock stands still unless a test moves it
   TestKeys keys_;
   TlsTicketKeys ticket_keys_;
   TlsTicket ticket_;
@@ -241,6 +242,19 @@ TEST_F(TlsTickets, ATicketLivesADayFromItsFullHandshakeOn) {
   entropy_.now_ms += 1;
   EXPECT_TRUE(ConnectsInFull()) << "a resumed session gets no new ticket";
   EXPECT_TRUE(Resumes());
+}
+
+TEST_F(TlsTickets, AClientWipesItsSessionAfterADayWhateverTheServerSays) {
+  ASSERT_TRUE(ConnectsInFull());
+  client_entropy_.now_ms += 24 * kHourMs;
+  EXPECT_TRUE(Resumes());
+  ticket_.Retire(client_entropy_.now_ms);
+  EXPECT_TRUE(ticket_.is_there());
+  client_entropy_.now_ms += 1;
+  EXPECT_TRUE(ConnectsInFull()) << "it does not offer it any more";
+  client_entropy_.now_ms += 24 * kHourMs + 1;
+  ticket_.Retire(client_entropy_.now_ms);
+  EXPECT_FALSE(ticket_.is_there());
 }
 
 TEST_F(TlsTickets, TheKeyBeforeOpensTicketsUntilTheyAreTooOld) {

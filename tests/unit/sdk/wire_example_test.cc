@@ -19,6 +19,7 @@
 #include "sotto/update_codec.h"
 #include "sotto/wire.h"
 #include "unit/sdk/hex.h"
+#include "unit/sdk/slow_range_encoder.h"
 
 namespace sotto {
 namespace {
@@ -371,48 +372,6 @@ std::vector<uint8_t> CheckOf(Span<const float> model) {
   return {std::begin(check), std::end(check)};
 }
 
-// The range code with a `low` that keeps all its bytes, as the page defines it.
-struct SlowEncoder {
-  void Narrow(bool bit, uint32_t share) {
-    low += bit ? 0 : share;
-    range = bit ? share : range - share;
-    for (; range < kMinRange; range <<= 8) {
-      low <<= 8;
-      ++shifts;
-    }
-  }
-  void Adaptive(bool bit, AdaptiveBit* estimate) {
-    Narrow(bit, estimate->BoundOfOne(range));
-    estimate->Update(bit);
-    decisions += bit ? '1' : '0';
-  }
-  void Fair(bool bit) {
-    Narrow(bit, range >> 1);
-    decisions += bit ? '1' : '0';
-  }
-  void Add(int32_t d) {
-    const auto magnitude = static_cast<uint32_t>(d < 0 ? -d : d);
-    uint32_t digits = 0;
-    while (digits < 31 && magnitude >> digits != 0) ++digits;
-    for (uint32_t i = 0; i < 31 && i <= digits; ++i) Adaptive(i < digits, &more.more[i]);
-    if (digits != 0) decisions += ' ';
-    for (uint32_t i = 1; i < digits; ++i) Fair((magnitude >> (digits - 1 - i) & 1) != 0);
-    if (digits != 0) Fair(d < 0);
-  }
-
-  unsigned __int128 low = 0;
-  uint32_t range = UINT32_MAX;
-  int shifts = 0;
-  std::string decisions;
-  DigitModel<31> more;
-};
-
-std::string HexOf(unsigned __int128 value, int bytes) {
-  std::vector<uint8_t> text;
-  for (int i = bytes - 1; i >= 0; --i) text.push_back(static_cast<uint8_t>(value >> (8 * i)));
-  return ToHex(View(text));
-}
-
 std::vector<uint8_t> CodeOfTheDifference() {
   std::vector<uint8_t> code(MaxDifferenceBytes(kSize));
   size_t size = 0;
@@ -423,18 +382,20 @@ std::vector<uint8_t> CodeOfTheDifference() {
 }
 
 TEST_F(WireExample, TheDifferenceIsThatOfThePage) {
-  SlowEncoder slow;
+  SlowRangeEncoder slow;
   std::string table = "j     n    base     d  decisions                  low     range\n";
   for (uint32_t j = 0; j < kSize; ++j) {
     const int32_t n = NearestGridUnits(kBase[j], kGridExponent);
     const int32_t base = NearestGridUnits(kHeld[j], kGridExponent);
     slow.decisions.clear();
     slow.Add(n - base);
-    const std::string low = HexOf(slow.low, 4 + slow.shifts);
+    const std::string low = ToHex(View(slow.low));
     std::string line = std::to_string(j) + Column(n, 6) + Column(base, 8) + Column(n - base, 6) +
                        "  " + slow.decisions;
     line += std::string(line.size() + low.size() < 52 ? 52 - line.size() - low.size() : 1, ' ');
-    table += line + low + "  " + HexOf(slow.range, 4) + "\n";
+    uint8_t range[4];
+    for (int i = 0; i < 4; ++i) range[i] = static_cast<uint8_t>(slow.range >> (24 - 8 * i));
+    table += line + low + "  " + ToHex(range) + "\n";
   }
   ExpectOnPage(table);
   const std::vector<uint8_t> code = CodeOfTheDifference();

@@ -42,8 +42,8 @@ struct ClientLedgerTest : testing::Test {
 
   Client& client() { return device->client(); }
 
-  // Exchanges and steps until a reply brings the client into this state, or it is about to send in it,
-  // or it fails.
+  // Exchanges and steps until a reply brings the client into this state, or it is about to send in
+  // it, or it fails.
   Status AdvanceTo(State state) {
     Progress progress = Progress::kAgain;
     for (;;) {

@@ -1,6 +1,6 @@
 // Tests of what `sotto job start` says, and of what it refuses before it changes anything
-// (service/job_control.h, service/job_start.h).
-#include "service/job_control.h"
+// (jobs/job_control.h, jobs/job_start.h).
+#include "jobs/job_control.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "service/job_settings.h"
-#include "service/job_start.h"
+#include "jobs/job_settings.h"
+#include "jobs/job_start.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {

@@ -1,13 +1,13 @@
-// Tests of the queue of jobs (service/job_queue.h), of jobs' settings as text, and of their
+// Tests of the queue of jobs (jobs/job_queue.h), of jobs' settings as text, and of their
 // records.
-#include "service/job_queue.h"
+#include "jobs/job_queue.h"
 
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
 
 #include "backends/open_store.h"
-#include "service/job_settings.h"
+#include "jobs/job_settings.h"
 #include "spec/job_spec.h"
 #include "unit/server/store_fixture.h"
 

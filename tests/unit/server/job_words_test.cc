@@ -1,12 +1,12 @@
-// Tests of what `sotto job` says before it changes a store (service/job_control.h), and of how it
+// Tests of what `sotto job` says before it changes a store (jobs/job_control.h), and of how it
 // lists jobs and requests (overview/jobs_output.h).
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
 
+#include "jobs/job_control.h"
+#include "jobs/job_queue.h"
 #include "overview/jobs_output.h"
-#include "service/job_control.h"
-#include "service/job_queue.h"
 #include "spec/job_spec.h"
 #include "unit/server/store_fixture.h"
 

@@ -18,9 +18,9 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/open_store.h"
+#include "jobs/job_queue.h"
 #include "plans/statement.h"
 #include "plans/turns.h"
-#include "service/job_queue.h"
 #include "store/ledger.h"
 #include "store/recovery.h"
 #include "unit/server/server_start.h"

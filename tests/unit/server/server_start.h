@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "service/life_start.h"
+#include "jobs/life_start.h"
 #include "store/life.h"
 #include "unit/server/store_fixture.h"
 

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "jobs/job_queue.h"
 #include "plans/turns.h"
-#include "service/job_queue.h"
 #include "store/recovery.h"
 #include "unit/server/recovered_copy.h"
 #include "views/turns_output.h"

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <stdexcept>
 
+#include "jobs/job_start.h"
 #include "plans/plan.h"
-#include "service/job_start.h"
 #include "spec/make_job.h"
 
 namespace sotto::server {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "backends/open_store.h"
+#include "jobs/job_start.h"
 #include "plans/statement.h"
-#include "service/job_start.h"
 #include "sotto/model/model_bundle.h"
 #include "sotto/model/model_text.h"
 #include "unit/server/store_fixture.h"

@@ -52,22 +52,38 @@ TEST(Traffic, AnUploadIsAnnouncedFirst) {
 // The goals of a link of messages of 510 bytes, padding included.
 TEST(Traffic, AParticipationTakesAFewKilobytesBothWays) {
   const JobConfig small = DefaultJob();
-  const Traffic softmax = ParticipationIn(small, DownloadsOf(small, kDownloadPadding).mean, true,
-                                          UpdateBytes(small), {})
-                              .Total();
+  const Traffic softmax =
+      ParticipationIn(small, Offer::kCode, DownloadsOf(small, kDownloadPadding).mean,
+                      UpdateBytes(small), {})
+          .Total();
   EXPECT_LE(Both(softmax), 5400);
   EXPECT_LE(softmax.turns, 13);
   const JobConfig large = DefaultJob("lenet");
-  const Traffic lenet = ParticipationIn(large, DownloadsOf(large, kDownloadPadding).mean, true,
-                                        UpdateBytes(large), {})
-                            .Total();
+  const Traffic lenet =
+      ParticipationIn(large, Offer::kCode, DownloadsOf(large, kDownloadPadding).mean,
+                      UpdateBytes(large), {})
+          .Total();
   EXPECT_LE(Both(lenet), 35000);
   EXPECT_LE(lenet.turns, 70);
 }
 
-TEST(Traffic, AnIdlePollSaysAThirdOfWhatItSaid) {
-  EXPECT_LE(Both(IdlePoll(true, {})), 56);
-  EXPECT_GE(Both(IdlePoll(false, {})), 160);
+TEST(Traffic, AnIdlePollSaysAThirdOfWhatItSaid) { EXPECT_LE(Both(IdlePoll({})), 56); }
+
+TEST(Traffic, AnUpdateWithoutPrivacyHasFourBytesAParameter) {
+  JobRequest request;
+  request.job.model = FindModel("softmax-784-10");
+  request.job.codec = FindCodec("none");
+  EXPECT_EQ(UpdateBytes(MakeJob(request, 1000)), 31400);
+}
+
+TEST(Traffic, AHandshakeIsMadeOfFramesToo) {
+  const Traffic plain = HandshakeOver(kFullHandshake, {510});
+  EXPECT_EQ(plain.turns, kFullHandshake.turns);
+  EXPECT_EQ(Both(plain), Both(kFullHandshake));
+  const Traffic framed = HandshakeOver(kFullHandshake, {510, 20, 1});
+  // Two flights of 136 bytes up, two of 117 down, 16 bytes a frame.
+  EXPECT_EQ(framed.turns, 2 * (9 + 8 - 1));
+  EXPECT_GT(Both(framed), Both(plain) + 2 * (9 + 8) * 4);
 }
 
 TEST(Traffic, ALinkOfSmallFramesAddsHeadsAnswersAndTurns) {
@@ -96,6 +112,25 @@ TEST(PlannedDownload, IsPaddedToAMultiple) {
   const PlannedDownload planned = DownloadsOf(DefaultJob(), 512);
   EXPECT_EQ(std::fmod(planned.largest, 512), 0);
   EXPECT_GE(planned.largest, planned.mean);
+}
+
+TEST(PlannedDownload, ANewcomerOfALaterRoundDownloadsAWholeCode) {
+  JobRequest request;
+  request.job.model = FindModel("softmax-784-10");
+  request.job.plan.sampling = privacy::Sampling::kFull;
+  const PlannedDownload planned = DownloadsOf(MakeJob(request, 100), 512);
+  EXPECT_GT(planned.first, planned.mean / 2);
+}
+
+TEST(PlannedDownload, AModelBeyondAnyGridIsFloat32) {
+  JobRequest request;
+  request.job.model = FindModel("softmax-784-10");
+  request.noise_multiplier = 1e7;
+  request.job.aggregation.server_learning_rate = 1000;
+  const JobConfig job = MakeJob(request, 1000);
+  EXPECT_EQ(DownloadsOf(job, 512).largest, 31400);
+  const PlannedParticipation planned = PlanParticipation(job, 100, {});
+  EXPECT_GT(planned.parts.Total().down, 31400);
 }
 
 TEST(PlannedDownload, AJobOfExactModelsHasNone) {

@@ -10,6 +10,8 @@ namespace sotto::posix {
 
 // A complete port for a Client.
 Port SystemPort();
+// One for TLS with tickets: its clock counts the time in which the machine sleeps.
+Port TlsPort();
 
 // Milliseconds of CLOCK_MONOTONIC.
 uint64_t NowMs();

@@ -15,6 +15,9 @@ namespace sotto::posix {
 // block, -1 if the connection is gone.
 int SendNow(int socket, ByteSpan bytes);
 int ReceiveNow(int socket, MutableByteSpan bytes);
+// The same for any other descriptor, such as a serial device.
+int WriteNow(int descriptor, ByteSpan bytes);
+int ReadNow(int descriptor, MutableByteSpan bytes);
 
 // Has the system send what it is given at once, and not wait for more of it.
 void SendAtOnce(int socket);

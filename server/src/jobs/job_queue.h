@@ -1,5 +1,5 @@
 // What a server does with the jobs of its store, and with what was asked of them. Part of
-// sotto::server/service.
+// sotto::server/jobs.
 //
 // Pure functions over the store's records: a server that was killed at any moment decides the same
 // again. Safe from any thread.

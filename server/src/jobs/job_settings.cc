@@ -1,4 +1,4 @@
-#include "service/job_settings.h"
+#include "jobs/job_settings.h"
 
 #include <algorithm>
 #include <filesystem>

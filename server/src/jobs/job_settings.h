@@ -1,6 +1,6 @@
 // The options of a job as text, as a file of --config has them: so that a queued job, or one that a
 // later start of the server goes on with, is made exactly as `sotto serve` makes it. Part of
-// sotto::server/service.
+// sotto::server/jobs.
 //
 // Pure functions, safe from any thread.
 #pragma once

@@ -1,5 +1,5 @@
 // What `sotto job` does to a store, whether or not a server runs on it. Part of
-// sotto::server/service.
+// sotto::server/jobs.
 //
 // All functions throw std::invalid_argument, with what to do, for what cannot be done.
 #pragma once

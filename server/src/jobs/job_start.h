@@ -1,4 +1,4 @@
-// The job and the server that the options of `sotto serve` ask for. Part of sotto::server/service.
+// The job and the server that the options of `sotto serve` ask for. Part of sotto::server/jobs.
 //
 // All functions throw std::invalid_argument for options that make no job.
 #pragma once

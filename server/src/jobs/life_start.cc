@@ -1,4 +1,4 @@
-#include "service/life_start.h"
+#include "jobs/life_start.h"
 
 #include <algorithm>
 #include <cmath>

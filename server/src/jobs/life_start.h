@@ -1,4 +1,4 @@
-// The start of a job in a store that has a life: store/life.h. Part of sotto::server/service.
+// The start of a job in a store that has a life: store/life.h. Part of sotto::server/jobs.
 //
 // Pure functions, safe from any thread.
 #pragma once

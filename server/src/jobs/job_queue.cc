@@ -1,4 +1,4 @@
-#include "service/job_queue.h"
+#include "jobs/job_queue.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,16 +1,16 @@
-#include "service/job_control.h"
+#include "jobs/job_control.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <stdexcept>
 
 #include "base/counted.h"
+#include "jobs/job_queue.h"
+#include "jobs/job_settings.h"
+#include "jobs/job_start.h"
+#include "jobs/life_start.h"
 #include "round/budget.h"
 #include "round/job.h"
-#include "service/job_queue.h"
-#include "service/job_settings.h"
-#include "service/job_start.h"
-#include "service/life_start.h"
 #include "sotto/posix/port.h"
 #include "views/before_start.h"
 

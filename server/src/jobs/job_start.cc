@@ -1,4 +1,4 @@
-#include "service/job_start.h"
+#include "jobs/job_start.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,11 +13,11 @@
 
 #include "data/catalog.h"
 #include "export/parameters.h"
+#include "jobs/job_queue.h"
+#include "jobs/job_settings.h"
+#include "jobs/life_start.h"
 #include "plans/calibration.h"
 #include "plans/statement.h"
-#include "service/job_queue.h"
-#include "service/job_settings.h"
-#include "service/life_start.h"
 #include "sotto/model/model_bundle.h"
 #include "sotto/model/model_text.h"
 #include "sotto/posix/check.h"
