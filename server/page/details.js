@@ -25,10 +25,17 @@ function roundsTable(caption, job, rounds) {
     ...job.columns.map(each => textOf(round[each.field], each.unit))]));
 }
 
+// What a device moved on its link in the last round of which that is known, in the mean.
+function trafficText(rounds) {
+  const round = last(rounds.filter(each => known(each.turns)));
+  return round ? `A device moved ${bytes(round.bytes_up)} up and ${bytes(round.bytes_down)} down in round ${round.round}, ` +
+    `in ${number(round.turns)} turns.` : "";
+}
+
 // The last ten, and all of them for whoever asks.
 function drawRounds(overview, job) {
   byId("rounds-section").hidden = !job.rounds.length;
-  say(byId("rounds-note"), job.claims.length ? caveat(job) : "");
+  say(byId("rounds-note"), [job.claims.length ? caveat(job) : "", trafficText(job.rounds)].filter(Boolean).join(" "));
   byId("rounds").replaceChildren(roundsTable("The last rounds, the newest first", job, job.rounds.slice(-10).reverse()));
   byId("all-rounds").parentElement.hidden = job.rounds.length <= 10;
   if (byId("all-rounds").parentElement.open) byId("all-rounds").replaceChildren(roundsTable("All rounds", job, job.rounds));

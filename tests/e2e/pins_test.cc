@@ -2,10 +2,9 @@
 //
 // tests/vectors/pins holds one file a run, {"command", "result"}: all trust modes, samplings,
 // codings and mechanisms, adaptive clipping, exact models and models on a grid, and figures of
-// `sotto account`. A result may gain
-// fields. No field in the file may change or disappear. After an intended change of results, write
-// the file again from the output of the command with --json -, without the fields wall_seconds,
-// threads and sotto_version, and note the change in CHANGELOG.md.
+// `sotto account`. A result may gain fields. No field in the file may change or disappear. After an
+// intended change of results, write the file again from the output of the command with --json -,
+// without the fields wall_seconds, threads and sotto_version, and note the change in CHANGELOG.md.
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <string>

@@ -466,6 +466,8 @@ def check_turns(url, token):
         assert "A device takes part in at most" in browser.text("#turns"), browser.text("#turns")
         assert browser.js("return document.querySelectorAll('#turns-by tbody tr').length") > 0
         assert "attacker is right at most" in browser.text("#claims")
+        browser.wait("what a device moved", "return / up and .* down in round /.test("
+                     "document.getElementById('rounds-note').textContent)")
         if token:
             browser.js("document.getElementById('show-devices').click()")
             browser.wait("turns of devices", "return [...document.querySelectorAll('#device-list th')]"
