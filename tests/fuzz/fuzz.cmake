@@ -9,8 +9,8 @@ add_test(NAME fuzz.build
                  -DSOTTO_WARNINGS_AS_ERRORS=${SOTTO_WARNINGS_AS_ERRORS})
 set_tests_properties(fuzz.build PROPERTIES LABELS fuzz COST 30 SKIP_RETURN_CODE 77 TIMEOUT 600
                      FIXTURES_SETUP fuzz_programs)
-foreach(target range_coder update_decoder update_round_trip model_difference packets peer_packets files
-        datasets model_file accountants)
+foreach(target range_coder update_decoder update_round_trip model_difference frame_link packets peer_packets
+        files datasets model_file accountants)
   add_test(NAME fuzz.${target}
            COMMAND bash ${sotto_fuzz_script} run ${PROJECT_SOURCE_DIR} ${target} 30)
   set_tests_properties(fuzz.${target} PROPERTIES LABELS fuzz COST 30 SKIP_RETURN_CODE 77 TIMEOUT 300

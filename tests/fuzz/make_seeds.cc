@@ -9,6 +9,7 @@
 
 #include "fuzz/input.h"
 #include "sotto/bytes.h"
+#include "sotto/frame_listener.h"
 #include "sotto/model_difference.h"
 #include "sotto/peer_wire.h"
 #include "sotto/publication.h"
@@ -147,11 +148,41 @@ Bytes Frame(const Reply& reply) {
   return frame;
 }
 
+// A connection of frames of 20 bytes, both sides' frames in the order in which they are sent.
+void AddFrames(Corpus& corpus) {
+  const FrameLinkConfig config;
+  Bytes memory[2] = {Bytes(FrameLinkBytes(config.max_frame, config.window)),
+                     Bytes(FrameLinkBytes(config.max_frame, config.window))};
+  FrameLink device(config, {memory[0].data(), memory[0].size()});
+  FrameLink other(config, {memory[1].data(), memory[1].size()});
+  FrameListener listener(&other, 7);
+  Require(listener.Start() == Status::kOk && device.Open(0x01020304, 0) == Status::kOk,
+          "links open");
+  Bytes all = {4, 0};
+  const auto move = [&](auto& from, auto& to) {
+    uint8_t frame[kLargestFrame];
+    while (const size_t size = from.NextFrame(0, frame)) {
+      all = all + Bytes{static_cast<uint8_t>(size)} + Bytes(frame, frame + size);
+      (void)to.OnFrame({frame, size}, 0);
+    }
+  };
+  for (int turn = 0; turn < 6; ++turn) {
+    uint8_t bytes[60] = {};
+    (void)device.Send(bytes, sizeof(bytes));
+    move(device, listener);
+    (void)other.Receive(bytes, sizeof(bytes));
+    (void)other.Send(bytes, sizeof(bytes));
+    move(listener, device);
+    (void)device.Receive(bytes, sizeof(bytes));
+  }
+  corpus.Add(all);
+}
+
 constexpr uint8_t kBytes[32] = {1, 2, 3, 4, 5, 6, 7, 8};
 
 std::vector<Request> Requests() {
   static constexpr uint8_t kName[] = {'p', 'i', '-', '7'};
-  std::vector<Request> requests(5);
+  std::vector<Request> requests(7);
   requests[0].kind = Request::Kind::kHello;
   requests[0].device_id = kName;
   requests[0].model_digest = kBytes;
@@ -172,14 +203,29 @@ std::vector<Request> Requests() {
   requests[3].last = true;
   requests[4].kind = Request::Kind::kGetDescription;
   requests[4].offset = 4000;
+  requests[5].kind = Request::Kind::kHello;  // a short one
+  requests[5].version = requests[5].max_frame = 0;
+  requests[5].hold_ms = 25000;
+  requests[5].held = ByteSpan(kBytes).first(kModelCheckSize);
+  requests[6].kind = Request::Kind::kGetRelease;
+  requests[6].held = ByteSpan(kBytes).first(kModelCheckSize);
+  requests[6].model_digest = kBytes;
   return requests;
 }
 
 std::vector<Reply> Replies() {
-  std::vector<Reply> replies(8);
+  const ModelOffer offer = {ByteSpan(kBytes).first(kModelCheckSize),
+                            kGridOffset - 8,
+                            ModelBase::kInitial,
+                            kBytes,
+                            512,
+                            7};
+  std::vector<Reply> replies(9);
   replies[0].kind = Reply::Kind::kWait;
   replies[0].wait_ms = 1000;
   replies[0].state = WaitState::kNoJob;
+  replies[0].server_features = kServerRemembersHello | kServerNamesReleases;
+  replies[0].release = 1 << 20;
   replies[1].kind = Reply::Kind::kTrain;
   replies[1].task.quantizer_scale = 0.25F;
   replies[1].task.round = 7;
@@ -195,6 +241,7 @@ std::vector<Reply> Replies() {
   replies[1].receipt = kBytes;
   replies[1].report_ms = 60000;
   replies[1].task.format.length = 128;
+  replies[1].model = offer;
   replies[2].kind = Reply::Kind::kDone;
   replies[3].kind = Reply::Kind::kModelChunk;
   replies[3].bytes = kBytes;
@@ -210,6 +257,12 @@ std::vector<Reply> Replies() {
   replies[7].kind = Reply::Kind::kDescriptionChunk;
   replies[7].bytes = kBytes;
   replies[7].size = 1000;
+  replies[8].kind = Reply::Kind::kRelease;
+  replies[8].model = offer;
+  replies[8].job_id = ByteSpan(kBytes).first(kJobIdSize);
+  replies[8].rounds = 40;
+  replies[8].final = true;
+  replies[8].claims = kBytes;
   return replies;
 }
 
@@ -420,6 +473,8 @@ int main(int argc, char** argv) {
   AddUpdates(decoder, round_trip, range_coder);
   Corpus model_difference(argv[1], "model_difference");
   AddDifferences(model_difference);
+  Corpus frames(argv[1], "frame_link");
+  AddFrames(frames);
   Corpus packets(argv[1], "packets");
   AddPackets(packets);
   Corpus peers(argv[1], "peer_packets");
