@@ -305,6 +305,10 @@ class Client {
   // written, in flash that keeps it: the next download may then be the difference from it. Computes
   // the check of what is there, so other contents do no harm. Returns kOk or kCryptoFailed.
   Status RestoreModel();
+  // The same with the check that the caller knows, which costs nothing. If it is another model's,
+  // the next download fails, and is repeated from a model that every device can make.
+  //   check  [kModelCheckSize]
+  void RestoreModel(ByteSpan check);
 
   // Asks for the newest released model of this net, once no round is under way; also after kDone.
   // Go on with Step() and OnReply() until is_fetching() is false; a round may come first. It fails

@@ -78,8 +78,13 @@ Status Client::UseModel() {
 Status Client::RestoreModel() {
   uint8_t check[kModelCheckSize] = {};
   if (Status s = ModelCheck(buffers_.base, check); s != Status::kOk) return s;
-  held_.Set(check);
+  RestoreModel(check);
   return Status::kOk;
+}
+
+void Client::RestoreModel(ByteSpan check) {
+  held_.Set(check);
+  has_said_held_ = false;
 }
 
 void Client::FetchRelease(MutableByteSpan claims) {

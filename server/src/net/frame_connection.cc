@@ -192,6 +192,7 @@ void FrameConnection::Fail(const std::string& reason) {
   if (state_ == State::kClosed) return;
   if (state_ != State::kHandshake) (void)tls_.Close();
   state_ = State::kClosed;
+  frame_.reset();
   deadline_ms_ = UINT64_MAX;
   close_reason_ = reason;
 }

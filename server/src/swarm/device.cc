@@ -56,6 +56,19 @@ ClientBuffers SharedMemory::With(Span<float> own, Span<float> update, MutableByt
           {}};
 }
 
+const std::vector<float>* DecodedModels::Find(ByteSpan check) const {
+  for (const auto& [known, model] : models_) {
+    if (std::equal(known.begin(), known.end(), check.begin(), check.end())) return &model;
+  }
+  return nullptr;
+}
+
+void DecodedModels::Keep(ByteSpan check, const std::vector<float>& model) {
+  constexpr size_t kMost = 2;  // the attempt under way, and a device that is late
+  models_.emplace_front(Check(check.begin(), check.end()), model);
+  if (models_.size() > kMost) models_.pop_back();
+}
+
 SwarmDevice::SwarmDevice(Surroundings& around, const Device& identity, uint32_t index)
     : around_(around),
       identity_(identity),
@@ -127,6 +140,11 @@ bool SwarmDevice::Advance() {
 
 // The client's next step, up to a request.
 bool SwarmDevice::Think() {
+  if (fetch_) {
+    state_ = State::kTalking;
+    deadline_ms_ = now_ms() + kReplyTimeoutMs;
+    return true;
+  }
   Client::Progress progress = Client::Progress::kAgain;
   while (progress == Client::Progress::kAgain) {
     posix::Check(client_.Step(&progress), "a step of a device");
@@ -190,6 +208,13 @@ bool SwarmDevice::FinishConnect() {
 
 // Without what older devices do not say.
 Request SwarmDevice::NextRequest() const {
+  if (fetch_) {
+    Request get;
+    get.kind = Request::Kind::kGetModel;
+    get.code = fetch_->code;
+    get.offset = fetch_->offset;
+    return get;
+  }
   Request request = client_.request();
   if (!around_.options.float32) return request;
   request.abilities.features &= ~kFeatureDifferences;
@@ -219,13 +244,47 @@ bool SwarmDevice::Talk() {
     LoseLink();
     return false;
   }
-  return TakeReply(reply);
+  if (!fetch_) return TakeReply(reply);
+  OnFetched(reply);
+  return Rest();
+}
+
+// The client holds the offered model at once, and the device downloads it beside the client.
+void SwarmDevice::UseDecoded(const ModelOffer& offer) {
+  offered_.assign(offer.check.begin(), offer.check.end());
+  if (base_.empty() || offer.size == 0) return;
+  const std::vector<float>* model = around_.decoded.Find(offer.check);
+  if (model == nullptr) return;
+  base_ = *model;
+  client_.RestoreModel(offer.check);
+  fetch_ = Fetch{offer.code, offer.size};
+}
+
+void SwarmDevice::KeepDecoded() {
+  const ByteSpan check(offered_.data(), offered_.size());
+  if (!base_.empty() && around_.decoded.Find(check) == nullptr) around_.decoded.Keep(check, base_);
+}
+
+// An error ends the download; the client hears of it with its upload.
+void SwarmDevice::OnFetched(const Reply& reply) {
+  const size_t size = reply.kind == Reply::Kind::kModelChunk ? reply.bytes.size() : 0;
+  fetch_->offset += static_cast<uint32_t>(size);
+  fetch_->missing -= static_cast<uint32_t>(std::min<size_t>(size, fetch_->missing));
+  if (size == 0 || fetch_->missing == 0) fetch_.reset();
 }
 
 bool SwarmDevice::TakeReply(const Reply& reply) {
   back_off_ms_ = kFirstBackOffMs;
+  if (reply.kind == Reply::Kind::kTrain &&
+      task_ != Figures::Task{reply.task.round, reply.task.attempt}) {
+    UseDecoded(reply.model);
+  }
   const Client::State before = client_.state();
   const Status status = client_.OnReply(reply);
+  if (fetch_) client_.RestoreModel({offered_.data(), offered_.size()});  // news for the server
+  const bool is_decoded =
+      before == Client::State::kDownload && client_.state() == Client::State::kTrain;
+  if (is_decoded) KeepDecoded();
   if (reply.kind == Reply::Kind::kError && reply.final) {
     OnFinalError(before, reply);
     return false;
@@ -236,6 +295,11 @@ bool SwarmDevice::TakeReply(const Reply& reply) {
     around_.figures.OnAccepted(CurrentTask(), cost_, task_began_ns_, uv_hrtime());
   }
   Train();
+  return Rest();
+}
+
+// Before the next request.
+bool SwarmDevice::Rest() {
   state_ = State::kThinking;
   if (around_.options.faults.latency_ms <= 0) return true;
   Pause(Jittered(around_.options.faults.latency_ms, jitter_.NextU32()));
@@ -314,6 +378,7 @@ void SwarmDevice::LoseLink() {
 }
 
 void SwarmDevice::CloseLink() {
+  fetch_.reset();
   if (poll_ != nullptr) {
     uv_close(reinterpret_cast<uv_handle_t*>(poll_),
              [](uv_handle_t* handle) { delete reinterpret_cast<uv_poll_t*>(handle); });

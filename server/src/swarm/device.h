@@ -9,9 +9,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <uv.h>
 #include <vector>
 
@@ -44,6 +46,19 @@ class SharedMemory {
   std::vector<float> gradient_;
 };
 
+// Models that a device of the loop has decoded and checked, by their checks. The devices of a round
+// get the same one: each of them downloads all of its bytes, and one decodes them.
+class DecodedModels {
+ public:
+  // Null: none has.
+  const std::vector<float>* Find(ByteSpan check) const;
+  void Keep(ByteSpan check, const std::vector<float>& model);
+
+ private:
+  using Check = std::vector<uint8_t>;
+  std::deque<std::pair<Check, std::vector<float>>> models_;  // the newest first
+};
+
 // What the devices of a loop have in common.
 struct Surroundings {
   uv_loop_t* loop = nullptr;
@@ -52,6 +67,7 @@ struct Surroundings {
   const std::optional<SwarmSamples>& samples;
   Figures& figures;
   SharedMemory memory;
+  DecodedModels decoded;
   // Called instead of letting an exception pass through libuv: in its catch block.
   std::function<void()> on_failure;
 };
@@ -86,6 +102,10 @@ class SwarmDevice {
   bool FinishConnect();
   Request NextRequest() const;
   bool Talk();
+  void UseDecoded(const ModelOffer& offer);
+  void KeepDecoded();
+  void OnFetched(const Reply& reply);
+  bool Rest();
   bool TakeReply(const Reply& reply);
   void OnTask();
   void OnFinalError(Client::State during, const Reply& reply);
@@ -133,6 +153,14 @@ class SwarmDevice {
   std::optional<Figures::Task> task_;
   uint64_t task_began_ns_ = 0;
   Participation cost_;
+  std::vector<uint8_t> offered_;  // the check of the model that the client downloads
+  // A download of a model that was decoded already.
+  struct Fetch {
+    uint32_t code = 0;
+    uint32_t missing = 0;  // bytes
+    uint32_t offset = 0;
+  };
+  std::optional<Fetch> fetch_;
   Fate fate_;
 
   ByteRate in_rate_;

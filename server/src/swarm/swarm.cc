@@ -66,6 +66,7 @@ class SwarmLoop {
                 control.samples,
                 control.figures,
                 SharedMemory(control.model),
+                {},
                 [this] { Fail(); }} {
     if (uv_loop_init(&loop_) != 0) throw std::runtime_error("starting an event loop failed");
     uv_timer_init(&loop_, &tick_);
