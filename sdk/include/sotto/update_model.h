@@ -9,9 +9,9 @@
 //   far      beyond the farther edge; by the same distance
 //   more     |m| above 1, 2, .. kUnary, by side
 //   escape   |m| - kUnary as an Elias gamma code: adaptive length, equally likely digits
-// Where all updates of a job have one length (update_format.h), nothing adapts: then the bits of a
-// coordinate depend on its own dither and integer alone, and their sum over independent coordinates
-// has a bound that can be proved (server/src/codec/length_bound.h).
+// Where all updates of a job have one length (update_format.h), nothing adapts, to within 2^-32 a
+// decision: then the bits of a coordinate depend on its own dither and integer alone, and their sum
+// over independent coordinates has a bound that can be proved (server/src/codec/length_bound.h).
 // All arithmetic is on integers. The model uses t and not w, which would save less than 1 % more.
 // One thread at a time.
 #pragma once

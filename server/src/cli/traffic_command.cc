@@ -131,8 +131,9 @@ std::string Describe(const TrafficRequest& r, const Answer& answer) {
                       as_float32.Bytes() / total.Bytes());
   if (answer.planned.download) {
     text += fmt::format(
-        "  the model is a code of {:.0f} bytes in the mean, {:.0f} for a newcomer, {:.0f} at most; "
-        "float32 {}\n",
+        "  the model is a code of {:.0f} bytes in the mean of all rounds, of which the first one "
+        "needs "
+        "none; {:.0f} for a newcomer, {:.0f} at most; float32 {}\n",
         answer.planned.download->mean, answer.planned.download->first,
         answer.planned.download->largest, 4 * uint64_t{job.model->parameters});
   }

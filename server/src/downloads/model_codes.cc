@@ -242,23 +242,28 @@ ModelOffer ModelCodes::Offer(ByteSpan held) {
   Generation& wanted = *newest_;
   ModelOffer offer;
   offer.check = {wanted.check.data(), wanted.check.size()};
-  if (weights_key_) offer.weights_key = weights_key_->bytes;
+  const auto from = [&](ModelBase base) {
+    offer.base = base;
+    if (base == ModelBase::kInitial) offer.weights_key = weights_key_->bytes;
+  };
   if (check && *check == wanted.check) return offer;  // the device holds it
-  offer.base = BaseWithoutHeld().first;
-  if (weights_key_ && wanted.check == initial_check_) return offer;
+  if (weights_key_ && wanted.check == initial_check_) {
+    from(ModelBase::kInitial);
+    return offer;
+  }
   const bool is_known = check && held_.count(*check) != 0;
   Base base = is_known ? Base{ModelBase::kHeld, *check} : BaseWithoutHeld();
   const Code* code = CodeOf(wanted, base);
   if (code == nullptr && is_known) code = CodeOf(wanted, base = BaseWithoutHeld());
   const size_t float32_size = 4 * wanted.model->size();
   if (code == nullptr || code->bytes.size() > float32_size) {
-    offer.base = ModelBase::kZeros;
+    from(ModelBase::kZeros);
     offer.size = static_cast<uint32_t>(float32_size);
     offer.code = wanted.float32_name;
     return offer;
   }
   offer.grid = static_cast<uint32_t>(*wanted.exponent + static_cast<int>(kGridOffset));
-  offer.base = base.first;
+  from(base.first);
   offer.size = static_cast<uint32_t>(code->bytes.size());
   offer.code = code->bytes.empty() ? 0 : code->name;
   return offer;

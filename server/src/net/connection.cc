@@ -76,17 +76,16 @@ void Connection::OnHello() {
   max_frame_ = std::min(limits().max_frame, said_.max_frame());
 }
 
-// Leaves out what the client's frame has no room for, and what it can do without: the key of the
-// initial model, then the whole offer of a model. It then gets the model as float32.
+// Leaves out what the client's frame has no room for, and what it can do without: the offer of a
+// model. It then gets the model as float32.
 void Connection::Fit(Reply* reply) const {
   uint8_t bytes[kFrameHeaderSize + kMaxFrameOfTrain];
   const auto fits = [&] {
     size_t size = 0;
     return EncodeReply(*reply, std::min(max_frame_, kMaxFrameOfTrain), bytes, &size) == Status::kOk;
   };
-  if (reply->model.check.empty() || fits()) return;
-  if (reply->model.base != ModelBase::kInitial) reply->model.weights_key = {};
-  if (!fits() && reply->kind == Reply::Kind::kTrain) reply->model = {};
+  const bool may_do_without = reply->kind == Reply::Kind::kTrain && !reply->model.check.empty();
+  if (may_do_without && !fits()) reply->model = {};
 }
 
 void Connection::Respond(const Reply& reply, uint64_t now_ms) {

@@ -20,7 +20,6 @@ struct TypicalBytes {
   std::vector<uint8_t> digest = std::vector<uint8_t>(kSha256Size, 1);
   std::vector<uint8_t> receipt = std::vector<uint8_t>(kMaxReceiptSize - 1, 2);
   std::vector<uint8_t> check = std::vector<uint8_t>(8, 3);
-  std::vector<uint8_t> key = std::vector<uint8_t>(sizeof(Key::bytes), 4);
   std::vector<uint8_t> id = std::vector<uint8_t>(kJobIdSize, 5);
   std::vector<uint8_t> nonce = std::vector<uint8_t>(kNonceSize, 6);
 };
@@ -171,7 +170,7 @@ Participation ParticipationIn(const JobConfig& job, Offer offer, double download
     train.model = {ViewOf(typical.check),
                    offer == Offer::kCode ? kMostGrid : 0,
                    offer == Offer::kCode ? ModelBase::kHeld : ModelBase::kZeros,
-                   ViewOf(typical.key),
+                   {},
                    size,
                    UINT32_MAX};
   }
