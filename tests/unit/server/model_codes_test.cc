@@ -174,12 +174,13 @@ TEST(ModelCodes, TheInitialModelComesFromItsKey) {
   EXPECT_EQ(late.bytes(), 0u);
 }
 
-TEST(ModelCodes, TheOfferHasTheKeyWhateverTheDeviceHolds) {
+TEST(ModelCodes, TheOfferHasTheKeyWhereItIsTheBase) {
   Downloads downloads("small-cnn", Key{{1}});
   downloads.Show(downloads.Released(0));
   EXPECT_EQ(downloads.Take(&downloads.holder).weights_key.size(), sizeof(Key::bytes));
   downloads.Show(downloads.Released(1));
-  EXPECT_EQ(downloads.codes.Offer(downloads.holder.held()).weights_key.size(), sizeof(Key::bytes));
+  EXPECT_TRUE(downloads.codes.Offer(downloads.holder.held()).weights_key.empty());
+  EXPECT_EQ(downloads.codes.Offer({}).weights_key.size(), sizeof(Key::bytes));
 }
 
 TEST(ModelCodes, AKeyOfZerosIsNotSent) {
