@@ -1,6 +1,7 @@
 #include "round/round_figures.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <iterator>
 #include <stdexcept>
@@ -80,7 +81,7 @@ template <auto kMember>
 FigureValue OfTraffic(const RoundFacts& facts) {
   const RoundOutcome::Traffic& traffic = facts.outcome->traffic;
   if (traffic.devices == 0) return {};
-  return static_cast<double>(traffic.*kMember) / static_cast<double>(traffic.devices);
+  return std::round(static_cast<double>(traffic.*kMember) / static_cast<double>(traffic.devices));
 }
 
 FigureValue NoiseToSignalOf(const RoundFacts& facts) {
@@ -207,14 +208,16 @@ const RoundFigure kFigures[] = {
         .Seen(OfOutcome<&Outcome::update_bytes>)
         .Words("bytes")
         .Sum({"sotto_update_bytes_total", "Bytes of accepted updates", false}),
-    Operators(kResults | kOverview | kMetrics, "bytes_up", "bytes",
+    Operators(kResults | kOverview | kMetrics | kServeLog, "bytes_up", "bytes",
               "mean that a device sent for its participation, TLS included")
         .Seen(OfTraffic<&RoundOutcome::Traffic::bytes_up>)
+        .Words("bytes up a device")
         .Gauge("sotto_participation_bytes_up", "Mean bytes from a device in the last attempt"),
-    Operators(kResults | kOverview | kMetrics, "bytes_down", "bytes", "mean that it received")
+    Operators(kResults | kOverview | kMetrics | kServeLog, "bytes_down", "bytes",
+              "mean that it received")
         .Seen(OfTraffic<&RoundOutcome::Traffic::bytes_down>)
         .Gauge("sotto_participation_bytes_down", "Mean bytes to a device in the last attempt"),
-    Operators(kResults | kOverview | kMetrics, "turns", "turnarounds",
+    Operators(kResults | kOverview | kMetrics | kServeLog, "turns", "turnarounds",
               "mean number of its requests")
         .Seen(OfTraffic<&RoundOutcome::Traffic::turns>)
         .Gauge("sotto_participation_turns", "Mean requests of a device in the last attempt"),
