@@ -59,6 +59,7 @@ Reply Answer(const Request& request) {
     case Request::Kind::kUpdateChunk:
       return Ack(request);
     case Request::Kind::kGetDescription:
+    case Request::Kind::kGetRelease:
     case Request::Kind::kNone:
       mps2::Exit(1);
   }
