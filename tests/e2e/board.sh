@@ -42,7 +42,7 @@ noise=(--noise-multiplier 1 --colluders 0)
 cores=(cortex-m4 cortex-m3 cortex-m7 cortex-m33 cortex-m55)
 declare -A machines=([cortex-m3]=mps2-an385 [cortex-m4]=mps2-an386 [cortex-m7]=mps2-an500
   [cortex-m33]=mps2-an505 [cortex-m55]=mps3-an547)
-trap 'for job in $(jobs -pr); do kill "${job}"; done' EXIT
+trap 'jobs -pr | xargs -r kill 2> /dev/null || true' EXIT  # one may have ended meanwhile
 
 skip_what_is_missing() {
   local missing
