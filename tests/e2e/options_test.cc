@@ -11,6 +11,7 @@
 #include "net/serve_request.h"
 #include "sim/simulation_request.h"
 #include "spec/job_spec.h"
+#include "unit/trials.h"
 
 namespace sotto {
 namespace {
@@ -31,8 +32,9 @@ bool IsTaken(const char* program, const char* option, const std::string& value) 
 
 template <class Row>
 void ExpectTableIsWhatTheProgramTakes(const char* program, const std::vector<Row>& fields) {
+  int number = 0;
   for (const Row& field : fields) {
-    if (!field.is_option()) continue;
+    if (!field.is_option() || !IsTried(number++)) continue;
     for (const std::string& choice : field.choices) {
       EXPECT_TRUE(IsTaken(program, field.name, choice)) << field.name << " " << choice;
     }

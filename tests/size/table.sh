@@ -101,16 +101,21 @@ number() {
   echo "${n:--}"
 }
 
-# measure CPU LEVEL: the programs of the device without TLS, one log.
+# measure CPU LEVEL: the programs of the device without TLS that a table shows at this level, one log.
 measure() {
-  local program level=(-DCMAKE_BUILD_TYPE=MinSizeRel) programs=(instructions training_instructions)
-  [[ "$1" != cortex-m4 ]] || programs+=(net_instructions)
-  [[ "$1" != cortex-m[34] ]] || programs+=(predict_instructions)
-  [[ "$2" == Os ]] || level=(-DCMAKE_BUILD_TYPE=Release '-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG'
-    '-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG')
-  build tests/size "$1-$2" "$1" "device_uart device_memory predict_float predict_int32_t link_0 link_20 link_64 link_250 ${programs[*]}" \
-    "${level[@]}"
-  for program in device_memory "${programs[@]/#/bin/}"; do
+  local program targets level=(-DCMAKE_BUILD_TYPE=MinSizeRel) programs=(device_memory bin/instructions bin/training_instructions)
+  [[ "$1" != cortex-m4 ]] || programs+=(bin/net_instructions)
+  [[ "$1" != cortex-m[34] ]] || programs+=(bin/predict_instructions)
+  targets=("${programs[@]#bin/}")
+  [[ "$1" != cortex-m[34] ]] || targets+=(predict_float predict_int32_t)
+  if [[ "$2" == Os ]]; then
+    targets+=(device_uart)
+    [[ "$1" != cortex-m[34] ]] || targets+=(link_0 link_20 link_64 link_250)
+  else
+    level=(-DCMAKE_BUILD_TYPE=Release '-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG' '-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG')
+  fi
+  build tests/size "$1-$2" "$1" "${targets[*]}" "${level[@]}"
+  for program in "${programs[@]}"; do
     emulate "$1" "${work}/$1-$2/${program}" -serial none -icount shift=0
   done
 }

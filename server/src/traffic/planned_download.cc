@@ -24,7 +24,7 @@ constexpr int kDraws = 24;            // of participations whose downloads are c
 constexpr uint32_t kMostRounds = 60;  // later ones cost no more
 
 // Of a larger net only a part is made, with the deviation that the estimator leaves of its noise.
-constexpr uint32_t kMostCoordinates = 1 << 16;
+constexpr uint32_t kMostCoordinates = 1 << 14;
 
 double RootMeanSquare(const std::vector<float>& values) {
   double sum = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "unit/sdk/tls_link.h"
+#include "unit/trials.h"
 
 namespace sotto {
 namespace {
@@ -168,7 +169,7 @@ TEST(Tls, AlteredHandshakeIsNeverCompleted) {
   ASSERT_TRUE(honest.Connected());
   const size_t up_size = honest.link.up.history.size();
   const size_t size = up_size + honest.link.down.history.size();
-  for (size_t i = 3; i < size; i += 3) {
+  for (size_t i = 3; i < size; i += 3 * kEveryTrial) {
     TlsPair pair;
     if (i < up_size) {
       pair.link.up.corrupt_at = i;
