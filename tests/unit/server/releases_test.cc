@@ -150,6 +150,20 @@ TEST_F(ReleasesTest, AJobWithoutAReleaseShowsTheOneBeforeIt) {
   EXPECT_TRUE(std::equal(after.job_id.begin(), after.job_id.end(), second->job_id()));
 }
 
+TEST_F(ReleasesTest, AMissingModelIsSaidAndDevicesOfOtherNetsGetTheirs) {
+  JobConfig other = SmallGridConfig();
+  other.model = FindModel("small-cnn");
+  other.plan.dimension = other.model->parameters;
+  for (const JobConfig& config : {config_, other}) Round(Begin(config).get());
+  RunSql("DELETE FROM models WHERE job = 1");
+  Releases releases(kPollMs);
+  const std::vector<std::string> wrong = releases.Load(store_, 0);
+  ASSERT_EQ(wrong.size(), 1u);
+  EXPECT_EQ(wrong[0].rfind("no device can fetch the release of job 1: ", 0), 0u) << wrong[0];
+  EXPECT_EQ(releases.AnswerRelease(Fetch(config_)).code, ErrorCode::kModelMismatch);
+  EXPECT_EQ(releases.AnswerRelease(Fetch(other)).kind, Reply::Kind::kRelease);
+}
+
 TEST_F(ReleasesTest, AnotherNetIsRefusedByTheNameOfTheReleasedOne) {
   const std::unique_ptr<Job> job = Begin();
   Round(job.get());
