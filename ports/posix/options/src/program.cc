@@ -107,8 +107,10 @@ void DeclareOptions(CLI::App& app, const std::vector<BoundOption>& options) {
   }
 }
 
-void DeclareCommand(CLI::App& app, const Command& command) {
-  DeclareOptions(app, command.options);
+// Declares a command and those in it; the options of those alone that may be called.
+void DeclareCommand(CLI::App& app, const Command& command,
+                    const std::function<bool(const std::string& name)>& may_be_called) {
+  if (may_be_called(command.name)) DeclareOptions(app, command.options);
   if (command.run) {
     app.callback([&app, &command] {
       if (app.get_subcommands().empty()) command.run();
@@ -119,7 +121,7 @@ void DeclareCommand(CLI::App& app, const Command& command) {
   for (const Command& inner : command.commands) {
     CLI::App& declared = *app.add_subcommand(inner.name, inner.help);
     if (inner.is_hidden) declared.group("");
-    DeclareCommand(declared, inner);
+    DeclareCommand(declared, inner, may_be_called);
   }
 }
 
@@ -138,12 +140,13 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
 // A program as CLI11 reads it.
 class Reader {
  public:
-  Reader(const Command& root, const char* version) : root_(root), app_(root.help, root.name) {
+  Reader(const Command& root, const char* version, int argc, char** argv)
+      : root_(root), app_(root.help, root.name), words_(argv, argv + argc) {
     app_.set_version_flag("--version", version);
     app_.set_config("--config", "", "a TOML file with options of the command, under their names");
     app_.allow_config_extras(CLI::config_extras_mode::error);
     app_.fallthrough(!root.commands.empty());
-    DeclareCommand(app_, root);
+    DeclareCommand(app_, root, [this](const std::string& name) { return MayBeCalled(name); });
     FormatHelp(app_);
     app_.failure_message(
         [this](const CLI::App*, const CLI::Error& error) { return DescribeFailure(error); });
@@ -167,7 +170,6 @@ class Reader {
       Say(fmt::format("{}: {}", root_.name, unknown));
       return kExitUsage;
     }
-    words_.assign(argv, argv + argc);
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -216,6 +218,14 @@ class Reader {
       throw CLI::ConfigError(std::string("--config: ") + error.what());
     }
     throw CLI::ConfigError(fmt::format("--config: {}: there is no such file", path));
+  }
+
+  // Whether a word of the command line may call this command. Most words call none, and to declare
+  // an option takes a while. A file of settings may have sections of each command.
+  bool MayBeCalled(const std::string& name) const {
+    return name == root_.name || std::any_of(words_.begin(), words_.end(), [&](const auto& word) {
+             return word == name || word.rfind("--config", 0) == 0;
+           });
   }
 
   // The called commands, from the program on inwards.
@@ -467,14 +477,14 @@ class Reader {
 
   const Command& root_;
   CLI::App app_;
-  std::vector<std::string> words_;                     // of the command line
+  const std::vector<std::string> words_;               // of the command line
   mutable std::map<std::string, std::string> places_;  // of options in the file of --config
 };
 
 }  // namespace
 
 int RunProgram(const Command& root, const char* version, int argc, char** argv) {
-  return Reader(root, version).Run(argc, argv);
+  return Reader(root, version, argc, argv).Run(argc, argv);
 }
 
 }  // namespace sotto::posix
