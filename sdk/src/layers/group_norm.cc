@@ -17,7 +17,7 @@ struct Moments {
 };
 
 // The channels of a group at one position. They lie side by side.
-struct Run {
+struct GroupRun {
   size_t group;
   size_t channel;  // the first
   size_t index;    // of that channel in the tensor
@@ -30,12 +30,12 @@ Real ValuesOfGroup(const LayerInfo& info) {
   return static_cast<Real>(values);
 }
 
-// visit(Run) position by position, at each group by group.
+// visit(GroupRun) position by position, at each group by group.
 template <class Visit>
 void ForEachRun(const LayerInfo& info, Visit visit) {
   const size_t size = GroupSize(info);
   for (size_t i = 0; i < info.input.size(); i += info.input.channels) {
-    for (size_t g = 0; g < info.size; ++g) visit(Run{g, g * size, i + g * size});
+    for (size_t g = 0; g < info.size; ++g) visit(GroupRun{g, g * size, i + g * size});
   }
 }
 
@@ -65,7 +65,7 @@ void ComputeMeans(const LayerCall& call) {
 void ComputeScales(const LayerCall& call) {
   const size_t size = GroupSize(call.info);
   FillZero(call.info.input.channels, call.scratch);
-  ForEachRun(call.info, [&](const Run& run) {
+  ForEachRun(call.info, [&](const GroupRun& run) {
     const Real mean = call.kept[2 * run.group];
     for (size_t j = 0; j < size; ++j) {
       const Real difference = call.input[run.index + j] - mean;
@@ -84,7 +84,7 @@ void ComputeDeltaMeans(const LayerCall& call) {
   const size_t channels = call.info.input.channels;
   const size_t size = GroupSize(call.info);
   FillZero(2 * channels, call.scratch);
-  ForEachRun(call.info, [&](const Run& run) {
+  ForEachRun(call.info, [&](const GroupRun& run) {
     const Moments m = MomentsOf(call, run.group);
     for (size_t j = 0; j < size; ++j) {
       const Real delta = call.output[run.index + j] * call.parameters[run.channel + j];
@@ -111,7 +111,7 @@ void GroupNormForward(const LayerCall& call) {
   const Real* gain = call.parameters;
   const Real* bias = call.parameters + call.info.input.channels;
   const size_t size = GroupSize(call.info);
-  ForEachRun(call.info, [&](const Run& run) {
+  ForEachRun(call.info, [&](const GroupRun& run) {
     const Moments m = MomentsOf(call, run.group);
     for (size_t j = 0; j < size; ++j) {
       const Real normalised = (call.input[run.index + j] - m.mean) * m.scale;
@@ -123,7 +123,7 @@ void GroupNormForward(const LayerCall& call) {
 void GroupNormAddGradient(const LayerCall& call, Real* gradient) {
   Real* bias_gradient = gradient + call.info.input.channels;
   const size_t size = GroupSize(call.info);
-  ForEachRun(call.info, [&](const Run& run) {
+  ForEachRun(call.info, [&](const GroupRun& run) {
     const Moments m = MomentsOf(call, run.group);
     for (size_t j = 0; j < size; ++j) {
       const Real delta = call.output[run.index + j];
@@ -136,7 +136,7 @@ void GroupNormAddGradient(const LayerCall& call, Real* gradient) {
 void GroupNormInputDelta(const LayerCall& call) {
   ComputeDeltaMeans(call);
   const size_t size = GroupSize(call.info);
-  ForEachRun(call.info, [&](const Run& run) {
+  ForEachRun(call.info, [&](const GroupRun& run) {
     const Moments m = MomentsOf(call, run.group);
     const Real* means = call.scratch + 2 * run.group;
     for (size_t j = 0; j < size; ++j) {

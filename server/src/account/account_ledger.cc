@@ -36,7 +36,7 @@ struct LedgerOptions {
   bool published = false;
 };
 
-using Row = posix::Field<LedgerOptions>;
+using LedgerRow = posix::Field<LedgerOptions>;
 
 size_t CountReleases(const std::vector<JobLedger>& jobs) {
   size_t count = 0;

@@ -18,8 +18,8 @@ namespace sotto::server {
 namespace {
 
 using privacy::LearningRateSchedule;
-using Row = posix::Field<AccountOptions>;
-using Fields = std::vector<Row>;
+using AccountRow = posix::Field<AccountOptions>;
+using AccountRows = std::vector<AccountRow>;
 
 constexpr char kDiffer[] = "Rounds that differ";
 constexpr int64_t kMost = 1'000'000'000;  // rounds, devices, parameters
@@ -201,99 +201,109 @@ std::vector<std::string> NamesOfAccountants() {
   return names;
 }
 
-Fields RoundRows() {
+AccountRows RoundRows() {
   using privacy::Sampling;
   return {
-      Row("sampling", &AccountOptions::sampling,
+      AccountRow(
+          "sampling", &AccountOptions::sampling,
           "which devices take part in a round; poisson: each with the chance --rate, "
           "add/remove adjacency; uniform: a cohort of fixed size, replace-one; passes: each "
           "device in at most --participations rounds, replace-one, nothing is secret; full or "
           "none: all devices, whatever the rate")
           .OneOf(Sampling::kPoisson, Sampling::kUniform, Sampling::kPasses, Sampling::kFull,
                  Sampling::kNone),
-      Row("noise-multiplier", &AccountOptions::noise_multiplier,
+      AccountRow(
+          "noise-multiplier", &AccountOptions::noise_multiplier,
           "deviation of the sum's noise over its sensitivity (C for poisson, 2C else), in the "
           "first round"),
-      Row("rate", &AccountOptions::rate,
+      AccountRow(
+          "rate", &AccountOptions::rate,
           "chance of a device to be in a round; needed unless all devices take part in every "
           "round")
           .Within({0, 1}),
-      Row("rounds", &AccountOptions::rounds, "number of rounds").Within(kCount),
-      Row("participations", &AccountOptions::participations,
-          "K, the most rounds in which a device takes part, with --sampling passes")
+      AccountRow("rounds", &AccountOptions::rounds, "number of rounds").Within(kCount),
+      AccountRow("participations", &AccountOptions::participations,
+                 "K, the most rounds in which a device takes part, with --sampling passes")
           .Within(kCount)
           .ByDefault("--rounds times --rate, rounded up"),
-      Row("schedule", &AccountOptions::schedule,
-          "CSV file with rows Z,Q,T (noise multiplier, rate, rounds) instead of "
-          "--noise-multiplier, --rate and --rounds"),
-      Row("epsilon", &AccountOptions::epsilon,
-          "the budget: the most epsilon that the rounds may cost"),
-      Row("delta", &AccountOptions::delta, "the delta at which epsilon holds, in (0, 1)"),
+      AccountRow("schedule", &AccountOptions::schedule,
+                 "CSV file with rows Z,Q,T (noise multiplier, rate, rounds) instead of "
+                 "--noise-multiplier, --rate and --rounds"),
+      AccountRow("epsilon", &AccountOptions::epsilon,
+                 "the budget: the most epsilon that the rounds may cost"),
+      AccountRow("delta", &AccountOptions::delta, "the delta at which epsilon holds, in (0, 1)"),
   };
 }
 
 // The options of `sotto simulate` and `sotto serve` of the same names.
-Fields ScheduleRows() {
+AccountRows ScheduleRows() {
   return {
-      Row("noise-decay", &AccountOptions::noise_decay,
+      AccountRow(
+          "noise-decay", &AccountOptions::noise_decay,
           "tau: the noise of round k, from 0, is the noise of the first round times tau^(k/4)")
           .Within({0, 1, true}),
-      Row("gradient-clip", &AccountOptions::gradient_clip,
+      AccountRow(
+          "gradient-clip", &AccountOptions::gradient_clip,
           "largest L2 norm of a gradient, V: the bound of a round follows from its local "
           "steps, as with --clip-from-steps of a job, and --clip counts for nothing; bound and "
           "noise are float32 values as on devices; 0: none")
           .Within(kFactorOrNone),
-      Row("proximal", &AccountOptions::proximal,
-          "pull of a step towards the round's model, alpha of Noisy-FedProx")
+      AccountRow("proximal", &AccountOptions::proximal,
+                 "pull of a step towards the round's model, alpha of Noisy-FedProx")
           .Within(kFactorOrNone)
           .Needs("gradient-clip"),
-      Row("local-steps", &AccountOptions::local_steps, "steps that a device takes in a round, K")
+      AccountRow("local-steps", &AccountOptions::local_steps,
+                 "steps that a device takes in a round, K")
           .Within({1, 65535})
           .Needs("gradient-clip"),
-      Row("learning-rate", &AccountOptions::learning_rate,
-          "size of the first step of the first round, mu")
+      AccountRow("learning-rate", &AccountOptions::learning_rate,
+                 "size of the first step of the first round, mu")
           .Within({0, 1e6, true})
           .Needs("gradient-clip"),
-      Row("learning-rate-decay", &AccountOptions::learning_rate_decay,
+      AccountRow(
+          "learning-rate-decay", &AccountOptions::learning_rate_decay,
           "factor of the learning rate from round to round, gamma; a job's is 0.99 unless it "
           "says another")
           .Within({0, 1, true})
           .Needs("gradient-clip"),
-      Row("learning-rate-schedule", &AccountOptions::rate_schedule,
-          "how the learning rate falls from step to step and round to round")
+      AccountRow("learning-rate-schedule", &AccountOptions::rate_schedule,
+                 "how the learning rate falls from step to step and round to round")
           .OneOfNames(NamesOfSchedules())
           .Needs("gradient-clip"),
   };
 }
 
-Fields FleetRows() {
+AccountRows FleetRows() {
   return {
-      Row("cohort", &AccountOptions::cohort,
+      AccountRow(
+          "cohort", &AccountOptions::cohort,
           "devices in a round (expected, for poisson); cohort/rate is the fleet; without it the "
           "noise is ideal and nobody colludes")
           .Within(kCount),
-      Row("colluders", &AccountOptions::colluders,
-          "participants who tell their noise to the adversary")
+      AccountRow("colluders", &AccountOptions::colluders,
+                 "participants who tell their noise to the adversary")
           .Within({0, kMost})
           .Needs("cohort"),
-      Row("dimension", &AccountOptions::dimension, "parameters of the model")
+      AccountRow("dimension", &AccountOptions::dimension, "parameters of the model")
           .Within(kCount)
           .Needs("cohort"),
-      Row("clip", &AccountOptions::clip,
+      AccountRow(
+          "clip", &AccountOptions::clip,
           "largest L2 norm of an update in the first round, C; with it bound and noise are float32 "
           "values as on devices")
           .ByDefault("1, not rounded")
           .Needs("cohort"),
-      Row("noise-sigma", &AccountOptions::noise_sigma,
+      AccountRow(
+          "noise-sigma", &AccountOptions::noise_sigma,
           "deviation of one device's noise in the first round instead of --noise-multiplier, in "
           "model units"),
   };
 }
 
-Fields OutputRows() {
+AccountRows OutputRows() {
   return {
       JsonRow<AccountOptions>(),
-      Row(
+      AccountRow(
           "accountant", [](const AccountOptions& o) { return std::string(o.accountant.name()); },
           [](AccountOptions& o, const std::string& name) {
             o.accountant = privacy::Accountant(name);
@@ -305,7 +315,7 @@ Fields OutputRows() {
 
 }  // namespace
 
-Fields AccountFields() {
+AccountRows AccountFields() {
   return posix::Joined({posix::Under("Rounds", RoundRows()), posix::Under(kDiffer, ScheduleRows()),
                         posix::Under("A fleet instead of ideal noise", FleetRows()), OutputRows()});
 }

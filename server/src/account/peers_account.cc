@@ -43,7 +43,7 @@ struct Options {
   std::string json;
 };
 
-using Row = posix::Field<Options>;
+using PeersAccountRow = posix::Field<Options>;
 
 // The paper's noise, what it states and what that is worth.
 struct Published {
@@ -200,7 +200,7 @@ Json AllJobsToJson(const AllJobs& all) {
   return {{"rho", FigureToJson(all.rho)}, {"epsilon", FigureToJson(all.epsilon)}};
 }
 
-void Run(const Options& o) {
+void RunPeersAccount(const Options& o) {
   RequireOutput(o.json);
   const posix::SharedModel model = posix::OpenModel(o.model);
   const privacy::PeerTraining t = TrainingOf(o, *model);
@@ -219,27 +219,31 @@ void Run(const Options& o) {
   PrintResults(o.json, text, json);
 }
 
-std::vector<Row> FigureFields() {
+std::vector<PeersAccountRow> FigureFields() {
   return {
-      Row("peers", &Options::peers, "nodes that train together, M").Within({1, kMostPeers}),
-      Row("copies", &Options::copies, "nodes on which the same sample may lie")
+      PeersAccountRow("peers", &Options::peers, "nodes that train together, M")
           .Within({1, kMostPeers}),
-      Row("delta", &Options::delta, "the delta at which the claims hold, in (0, 1)"),
-      Row("epsilon", &Options::epsilon,
+      PeersAccountRow("copies", &Options::copies, "nodes on which the same sample may lie")
+          .Within({1, kMostPeers}),
+      PeersAccountRow("delta", &Options::delta, "the delta at which the claims hold, in (0, 1)"),
+      PeersAccountRow(
+          "epsilon", &Options::epsilon,
           "find the smallest noise for this epsilon of the job's unit; without it --noise says "
           "how much noise there is"),
-      Row("published-epsilon", &Options::published_epsilon,
+      PeersAccountRow(
+          "published-epsilon", &Options::published_epsilon,
           "take the noise that the paper asks for at this epsilon; it is too little for that")
           .Excludes("epsilon"),
-      Row("jobs", &Options::jobs,
-          "jobs like this one on the same samples: print their epsilon together, too")
+      PeersAccountRow("jobs", &Options::jobs,
+                      "jobs like this one on the same samples: print their epsilon together, too")
           .Within({1, kMostPeers}),
-      Row("other-rho", &Options::other_rho,
+      PeersAccountRow(
+          "other-rho", &Options::other_rho,
           "rho that other jobs have spent on the same samples, added up, as `rho` of their JSON: "
           "print the epsilon of all jobs together, too")
           .Within({0, 1e6}),
-      Row("private-policy", &Options::private_policy,
-          "when a node publishes depends on its own model or losses, as with deep-q"),
+      PeersAccountRow("private-policy", &Options::private_policy,
+                      "when a node publishes depends on its own model or losses, as with deep-q"),
   };
 }
 
@@ -249,14 +253,15 @@ posix::Command PeersAccountCommand() {
   return posix::CommandFor<Options>("account",
                                     "what nodes without a server tell by their publications")
       .Takes(
-          {Row("model", &Options::model,
+          {PeersAccountRow(
+               "model", &Options::model,
                "the net: a name that `sotto model` lists, or a file FILE.toml that describes it"),
            JsonRow<Options>()})
       .TakesFor(&Options::job, posix::PeerJobOptionFields())
       .Takes(posix::Under("The figure", FigureFields()))
       .Footer(
           "Example: sotto peers account --model ova-logistic --epsilon 3 --delta 1e-9 --peers 10")
-      .Runs(Run);
+      .Runs(RunPeersAccount);
 }
 
 }  // namespace sotto::server

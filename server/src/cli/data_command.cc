@@ -39,7 +39,7 @@ struct ShowOptions {
   std::string json;
 };
 
-using Row = posix::Field<ShowOptions>;
+using DataShowRow = posix::Field<ShowOptions>;
 
 std::string SampleText(const Dataset& data) {
   const SampleInfo& info = data.info();
@@ -72,7 +72,7 @@ uint32_t DevicesOf(const ShowOptions& o, const Dataset& data) {
   return static_cast<uint32_t>(std::min<size_t>(kDefaultDevices, enough));
 }
 
-void RunShow(const ShowOptions& o) {
+void ShowData(const ShowOptions& o) {
   static_cast<void>(FindPartition(o.partition));
   if (o.samples_per_device) RequireTakesSamples(o.partition);
   const Output svg = {"--svg", o.svg};
@@ -102,31 +102,32 @@ posix::Command ShowCommand() {
   return posix::CommandFor<ShowOptions>(
              "show", "print what each device of a fleet holds: samples, classes, and a chart")
       .Takes({
-          Row("", &ShowOptions::data, "a data set, as in `sotto simulate --data`")
+          DataShowRow("", &ShowOptions::data, "a data set, as in `sotto simulate --data`")
               .Argument("DATA")
               .Required(),
-          Row("test", &ShowOptions::test,
-              "as for `sotto simulate`: what is split off is no device's"),
-          Row("model", &ShowOptions::model, "the net for which the data are: a name, or FILE.toml"),
-          Row("partition", &ShowOptions::partition,
-              "how samples are dealt out: " + PartitionNames()),
-          Row("devices", &ShowOptions::devices, "devices in the fleet")
+          DataShowRow("test", &ShowOptions::test,
+                      "as for `sotto simulate`: what is split off is no device's"),
+          DataShowRow("model", &ShowOptions::model,
+                      "the net for which the data are: a name, or FILE.toml"),
+          DataShowRow("partition", &ShowOptions::partition,
+                      "how samples are dealt out: " + PartitionNames()),
+          DataShowRow("devices", &ShowOptions::devices, "devices in the fleet")
               .Within({1, 1000000})
               .ByDefault(
                   "1000, or as many as the samples are enough for; with partition group, the "
                   "groups"),
-          Row("samples-per-device", &ShowOptions::samples_per_device,
-              "training samples on each device")
+          DataShowRow("samples-per-device", &ShowOptions::samples_per_device,
+                      "training samples on each device")
               .Within({1, 1000000})
               .ByDefault("50"),
-          Row("seed", &ShowOptions::seed,
-              "the seed of `sotto simulate`: the shares are those of that run"),
-          Row("first", &ShowOptions::first, "show so many devices in the charts")
+          DataShowRow("seed", &ShowOptions::seed,
+                      "the seed of `sotto simulate`: the shares are those of that run"),
+          DataShowRow("first", &ShowOptions::first, "show so many devices in the charts")
               .Within({0, 10000}),
-          Row("svg", &ShowOptions::svg, "write a chart of the first devices to this file"),
+          DataShowRow("svg", &ShowOptions::svg, "write a chart of the first devices to this file"),
           JsonRow<ShowOptions>("the counts of all devices"),
       })
-      .Runs(RunShow);
+      .Runs(ShowData);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ struct FitOptions {
   std::string json;
 };
 
-using Row = posix::Field<FitOptions>;
+using FitRow = posix::Field<FitOptions>;
 
 // The data, and the model that prepares them; null without --model.
 struct Fitted {
@@ -237,12 +237,12 @@ void RunPca(const FitOptions& o) {
                      {"weights", path}});
 }
 
-std::vector<Row> SourceFields() {
+std::vector<FitRow> SourceFields() {
   return {
-      Row("data", &FitOptions::data,
-          "the samples to fit to: all of a file, else those for training")
+      FitRow("data", &FitOptions::data,
+             "the samples to fit to: all of a file, else those for training")
           .Required(),
-      Row("model", &FitOptions::model, "fit behind the steps of this model's preparation")
+      FitRow("model", &FitOptions::model, "fit behind the steps of this model's preparation")
           .ByDefault("raw samples"),
       JsonRow<FitOptions>(),
   };
@@ -256,11 +256,11 @@ posix::Command DataStatsCommand() {
              "print mean and deviation of a data set, and a model file's lines that normalise")
       .Takes(SourceFields())
       .Takes({
-          Row("per", &FitOptions::per,
-              "what a figure is for: all features, each channel, each feature")
+          FitRow("per", &FitOptions::per,
+                 "what a figure is for: all features, each channel, each feature")
               .OneOfNames({"all", "channel", "feature"}),
-          Row("out", &FitOptions::out,
-              "write the numbers to files OUT-mean.bin and OUT-deviation.bin"),
+          FitRow("out", &FitOptions::out,
+                 "write the numbers to files OUT-mean.bin and OUT-deviation.bin"),
       })
       .Runs(RunStats);
 }
@@ -270,10 +270,11 @@ posix::Command DataPcaCommand() {
              "pca", "write principal components as the frozen first layer of a model file")
       .Takes(SourceFields())
       .Takes({
-          Row("dimensions", &FitOptions::dimensions, "how many components; the layer's outputs")
+          FitRow("dimensions", &FitOptions::dimensions, "how many components; the layer's outputs")
               .Required()
               .Within({1, kMaxPcaInputs}),
-          Row("out", &FitOptions::out, "the file of weights, or a folder for pca.bin").Required(),
+          FitRow("out", &FitOptions::out, "the file of weights, or a folder for pca.bin")
+              .Required(),
       })
       .Runs(RunPca);
 }

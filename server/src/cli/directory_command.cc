@@ -9,29 +9,33 @@
 namespace sotto::server {
 namespace {
 
-using Row = posix::Field<DirectoryRequest>;
+using DirectoryRow = posix::Field<DirectoryRequest>;
 
-std::vector<Row> Network() {
+std::vector<DirectoryRow> Network() {
   return {
       StoreRow<DirectoryRequest>("the store that `sotto keys new` made: the nodes' names"),
-      Row("state", &DirectoryRequest::state,
+      DirectoryRow(
+          "state", &DirectoryRequest::state,
           "folder of the directory's memory, made with the first start; never put an older copy "
           "back")
           .Required(),
-      Row("model", &DirectoryRequest::model, "model by name, or a file: FILE.toml"),
-      Row("listen", &DirectoryRequest::listen, "ADDRESS:PORT; 0.0.0.0:7178 for the whole network"),
-      Row("port-file", &DirectoryRequest::port_file,
-          "write the port here once it is open (port 0)"),
-      Row("relay", &DirectoryRequest::relay,
-          "keep the newest publications, for nodes that cannot listen, and check them"),
-      Row("stay", &DirectoryRequest::stay,
+      DirectoryRow("model", &DirectoryRequest::model, "model by name, or a file: FILE.toml"),
+      DirectoryRow("listen", &DirectoryRequest::listen,
+                   "ADDRESS:PORT; 0.0.0.0:7178 for the whole network"),
+      DirectoryRow("port-file", &DirectoryRequest::port_file,
+                   "write the port here once it is open (port 0)"),
+      DirectoryRow("relay", &DirectoryRequest::relay,
+                   "keep the newest publications, for nodes that cannot listen, and check them"),
+      DirectoryRow(
+          "stay", &DirectoryRequest::stay,
           "go on when all nodes have finished, until a signal: for a service, whose nodes may "
           "start once more"),
-      Row("lease", &DirectoryRequest::lease_s,
+      DirectoryRow(
+          "lease", &DirectoryRequest::lease_s,
           "seconds for which a node may keep all others from publishing: fetching, the steps of a "
           "publication and sending")
           .Within({0.1, 86400}),
-      Row("peers", &DirectoryRequest::peers, "take the first N devices of the store")
+      DirectoryRow("peers", &DirectoryRequest::peers, "take the first N devices of the store")
           .Within({1, 10000})
           .ByDefault("all"),
   };
@@ -45,25 +49,28 @@ posix::Command DirectoryCommand() {
       .Takes(Network())
       .TakesFor(&DirectoryRequest::job, posix::PeerJobOptionFields())
       .Takes({
-          Row("order", &DirectoryRequest::order,
+          DirectoryRow(
+              "order", &DirectoryRequest::order,
               "who may publish next: any: the node that asks first; turns: node after node, as "
               "`sotto peers simulate` does, for tests")
               .OneOf(LeaseOrder::kAny, LeaseOrder::kTurns),
           JsonRow<DirectoryRequest>("the results"),
-          Row("model-out", &DirectoryRequest::model_out,
-              "write the newest model to this file at the end, float32 LE; with --relay"),
-          Row("log", &DirectoryRequest::log,
+          DirectoryRow("model-out", &DirectoryRequest::model_out,
+                       "write the newest model to this file at the end, float32 LE; with --relay"),
+          DirectoryRow(
+              "log", &DirectoryRequest::log,
               "how the log is written to standard error: lines for people, json: an object a line")
               .OneOfNames(posix::LogFormatNames()),
-          Row("log-level", &DirectoryRequest::log_level, "the least important events to write")
+          DirectoryRow("log-level", &DirectoryRequest::log_level,
+                       "the least important events to write")
               .OneOfNames(posix::LogLevelNames()),
-          Row("verbose", &DirectoryRequest::verbose,
-              "also a line for each lease and connection: --log-level debug")
+          DirectoryRow("verbose", &DirectoryRequest::verbose,
+                       "also a line for each lease and connection: --log-level debug")
               .Letter("v")
               .Excludes("log-level"),
-          Row("seed", &DirectoryRequest::seed,
-              "for tests: the directory's key derives from it; not private"),
-          Row("insecure-seed", &DirectoryRequest::insecure_seed, "confirms --seed"),
+          DirectoryRow("seed", &DirectoryRequest::seed,
+                       "for tests: the directory's key derives from it; not private"),
+          DirectoryRow("insecure-seed", &DirectoryRequest::insecure_seed, "confirms --seed"),
       })
       .Footer("Any of these options may stand in a TOML file, without dashes: --config FILE\n" +
               posix::DescribeExits({{0, "all nodes have finished"},

@@ -31,7 +31,7 @@ struct JobOptions {
   bool lists_all = false;
   Consent consent;
 };
-using Row = posix::Field<JobOptions>;
+using JobOptionRow = posix::Field<JobOptions>;
 
 struct StartOptions : ServeRequest {
   bool after = false;
@@ -124,13 +124,13 @@ void RunResume(const JobOptions& o) {
   }
 }
 
-void RunList(const JobOptions& o) {
+void ListJobs(const JobOptions& o) {
   RequireOutput(o.json, o.store);
   const JobList list = ReadJobList(*OpenStore(o.store, StoreMode::kRead));
   PrintResults(o.json, DescribeJobs(list, o.lists_all), JobsToJson(list), Readers::kOwner);
 }
 
-void RunShow(const JobOptions& o) {
+void ShowJob(const JobOptions& o) {
   const JobList list = ReadJobList(*OpenStore(o.store, StoreMode::kRead));
   const int64_t last = list.jobs.empty() ? 0 : list.jobs.back().job.number;
   const std::optional<std::string> text = DescribeJob(list, o.number == 0 ? last : o.number);
@@ -173,9 +173,10 @@ posix::Command JobCommand() {
       "job", "begin, stop, pause and list a store's jobs while its server runs",
       {StartCommand(),
        Command("stop", "end the store's job; what it has spent stays charged")
-           .Takes({Row("request", &JobOptions::number,
-                       "withdraw this request of `sotto job list` instead, and stop no job")
-                       .Within({1, 1e15})})
+           .Takes(
+               {JobOptionRow("request", &JobOptions::number,
+                             "withdraw this request of `sotto job list` instead, and stop no job")
+                    .Within({1, 1e15})})
            .TakesFor(&JobOptions::consent, ConsentRows())
            .Runs(RunStop),
        Command("pause", "let the store's job open no further round; the server runs on")
@@ -186,15 +187,16 @@ posix::Command JobCommand() {
            .TakesFor(&JobOptions::consent, ConsentRows())
            .Runs(RunResume),
        Command("list", "the store's jobs, what waits, and what was refused last; the operator's")
-           .Takes({Row("all", &JobOptions::lists_all,
+           .Takes({JobOptionRow(
+                       "all", &JobOptions::lists_all,
                        "list all that was ever asked, and what became of it; --json has it always"),
                    JsonRow<JobOptions>("the same")})
-           .Runs(RunList),
+           .Runs(ListJobs),
        Command("show", "one job with its options; the operator's")
-           .Takes({Row("", &JobOptions::number, "which job; without it the last one")
+           .Takes({JobOptionRow("", &JobOptions::number, "which job; without it the last one")
                        .Argument("N")
                        .Within({1, 1e15})})
-           .Runs(RunShow)});
+           .Runs(ShowJob)});
 }
 
 }  // namespace sotto::server

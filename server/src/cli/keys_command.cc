@@ -359,11 +359,11 @@ void RunExport(const KeysOptions& o) {
   outputs.Publish();
 }
 
-using Row = posix::Field<KeysOptions>;
-using Fields = std::vector<Row>;
+using KeysRow = posix::Field<KeysOptions>;
+using KeysFields = std::vector<KeysRow>;
 
 // A command of `sotto keys`: its store, then its own rows.
-posix::Command KeysCommandOf(const char* name, const char* help, const Fields& own,
+posix::Command KeysCommandOf(const char* name, const char* help, const KeysFields& own,
                              void (*run)(const KeysOptions&)) {
   return posix::CommandFor<KeysOptions>(name, help)
       .Takes({StoreRow<KeysOptions>("the server's file of devices, job and ledger")})
@@ -372,7 +372,7 @@ posix::Command KeysCommandOf(const char* name, const char* help, const Fields& o
 }
 
 // One that changes the fleet, and so asks.
-posix::Command AskingCommandOf(const char* name, const char* help, const Fields& own,
+posix::Command AskingCommandOf(const char* name, const char* help, const KeysFields& own,
                                void (*run)(const KeysOptions&)) {
   return posix::CommandFor<KeysOptions>(name, help)
       .Takes({StoreRow<KeysOptions>("the server's file of devices, job and ledger")})
@@ -388,14 +388,14 @@ void SetModel(KeysOptions& o, const std::string& model) {
 
 // What a kit says, beside the key.
 //   needs  the option without which they mean nothing; null: RequireKeyOutput() says so
-Fields KitSettingsFields(const char* needs) {
-  Fields rows;
-  for (const auto& row : posix::KitFields()) rows.push_back(Row(row, &KeysOptions::settings));
-  rows.push_back(Row(
+KeysFields KitSettingsFields(const char* needs) {
+  KeysFields rows;
+  for (const auto& row : posix::KitFields()) rows.push_back(KeysRow(row, &KeysOptions::settings));
+  rows.push_back(KeysRow(
                      "model", [](const KeysOptions& o) { return o.model; }, SetModel,
                      "a model by name, or FILE.toml: the devices take it, and no other one")
                      .Excludes("accept-model"));
-  for (Row& row : rows) {
+  for (KeysRow& row : rows) {
     if (needs != nullptr) row.Needs(needs);
     if (std::string_view(row.name) == "accept-model")
       row.ByDefault("the model of the store's last job");
@@ -403,38 +403,40 @@ Fields KitSettingsFields(const char* needs) {
   return rows;
 }
 
-Fields NewFields() {
+KeysFields NewFields() {
   return posix::Joined(
       {{
-           Row("", &KeysOptions::names, "names of devices: A-Z a-z 0-9 . _ -").Argument("NAME"),
-           Row("id", &KeysOptions::id, "the name of one device"),
-           Row("names", &KeysOptions::names_file,
-               "file of the names, one a line; a comma and an owner may follow"),
-           Row("count", &KeysOptions::count, "number of devices, named PREFIX000000 and on")
+           KeysRow("", &KeysOptions::names, "names of devices: A-Z a-z 0-9 . _ -").Argument("NAME"),
+           KeysRow("id", &KeysOptions::id, "the name of one device"),
+           KeysRow("names", &KeysOptions::names_file,
+                   "file of the names, one a line; a comma and an owner may follow"),
+           KeysRow("count", &KeysOptions::count, "number of devices, named PREFIX000000 and on")
                .Within({1, 1000000})
                .Excludes("id"),
-           Row("prefix", &KeysOptions::prefix, "how the names of these devices begin")
+           KeysRow("prefix", &KeysOptions::prefix, "how the names of these devices begin")
                .Excludes("id")
                .ByDefault("device-; sim- if seeded"),
-           Row("kits", &KeysOptions::kits,
-               "write a kit for each device into this folder: all that sotto-client needs"),
-           Row("out", &KeysOptions::out, "write a key file for each device into this folder"),
-           Row("owner", &KeysOptions::owner,
+           KeysRow("kits", &KeysOptions::kits,
+                   "write a kit for each device into this folder: all that sotto-client needs"),
+           KeysRow("out", &KeysOptions::out, "write a key file for each device into this folder"),
+           KeysRow(
+               "owner", &KeysOptions::owner,
                "the one owner of these devices, whose data they train on, such as household-7: A-Z "
                "a-z "
                "0-9 . _ -"),
-           Row("seed", &KeysOptions::seed,
-               "derive the secrets from a number, as the simulator does; for tests only")
+           KeysRow("seed", &KeysOptions::seed,
+                   "derive the secrets from a number, as the simulator does; for tests only")
                .Excludes("id")
                .Needs("insecure-seed"),
-           Row("insecure-seed", &KeysOptions::insecure_seed,
-               "yes, I know that a seeded secret protects nothing")
+           KeysRow("insecure-seed", &KeysOptions::insecure_seed,
+                   "yes, I know that a seeded secret protects nothing")
                .Needs("seed"),
-           Row("life-epsilon", &KeysOptions::life_epsilon,
+           KeysRow(
+               "life-epsilon", &KeysOptions::life_epsilon,
                "of a new store: what the turns of one device in all of its jobs may cost together")
                .Within({1e-6, 1e6})
                .ByDefault("none: `sotto job start` asks before a second job of passes"),
-           Row("life-delta", &KeysOptions::life_delta, "of that epsilon")
+           KeysRow("life-delta", &KeysOptions::life_delta, "of that epsilon")
                .Within({1e-300, 0.5})
                .Needs("life-epsilon")
                .ByDefault("min(1e-5, 1/(10 devices))"),
@@ -442,28 +444,30 @@ Fields NewFields() {
        posix::Under("Kits", KitSettingsFields("kits"))});
 }
 
-Row DeviceRow() { return Row("", &KeysOptions::id, "the device's name").Argument("ID").Required(); }
+KeysRow DeviceRow() {
+  return KeysRow("", &KeysOptions::id, "the device's name").Argument("ID").Required();
+}
 
-Fields OwnerFields() {
-  return {DeviceRow(), Row("owner", &KeysOptions::owner,
-                           "the owner's label, such as household-7: A-Z a-z 0-9 . _ -")
+KeysFields OwnerFields() {
+  return {DeviceRow(), KeysRow("owner", &KeysOptions::owner,
+                               "the owner's label, such as household-7: A-Z a-z 0-9 . _ -")
                            .Argument("OWNER")
                            .Required()};
 }
 
 // Of one device, and where its key goes.
-Fields KeyFields() {
+KeysFields KeyFields() {
   return posix::Joined(
       {{
            DeviceRow(),
-           Row("kit", posix::At(&KeysOptions::to, &KeyPaths::kit),
-               "a new kit, as `sotto keys new --kits` writes it: with the settings of the one "
-               "before, "
-               "unless they are given"),
-           Row("header", posix::At(&KeysOptions::to, &KeyPaths::header),
-               "a new C header for firmware, with the server and the model if they are known"),
-           Row("key", posix::At(&KeysOptions::to, &KeyPaths::key),
-               "a new key file, as `sotto keys new --out` writes it"),
+           KeysRow("kit", posix::At(&KeysOptions::to, &KeyPaths::kit),
+                   "a new kit, as `sotto keys new --kits` writes it: with the settings of the one "
+                   "before, "
+                   "unless they are given"),
+           KeysRow("header", posix::At(&KeysOptions::to, &KeyPaths::header),
+                   "a new C header for firmware, with the server and the model if they are known"),
+           KeysRow("key", posix::At(&KeysOptions::to, &KeyPaths::key),
+                   "a new key file, as `sotto keys new --out` writes it"),
        },
        posix::Under("Kits", KitSettingsFields(nullptr))});
 }

@@ -36,7 +36,7 @@ struct ShowOptions {
   std::string numbers;
 };
 
-using Row = posix::Field<ShowOptions>;
+using ModelShowRow = posix::Field<ShowOptions>;
 
 std::string InputText(const ModelInfo& model) {
   const nn::LayerPlan& first = model.layers[0];
@@ -255,7 +255,7 @@ std::string TomlText(const ModelInfo& model, const std::string& folder) {
   return file.text;
 }
 
-void RunShow(const ShowOptions& o) {
+void ShowModel(const ShowOptions& o) {
   if (o.cpp && o.toml) throw std::invalid_argument("--cpp and --toml print other texts; say one");
   if (!o.numbers.empty() && !o.toml) throw std::invalid_argument("--numbers FOLDER is of --toml");
   RequireOutput(o.json, o.store);
@@ -266,7 +266,7 @@ void RunShow(const ShowOptions& o) {
   PrintResults(o.json, text, ToJson(*model, o.batch_size));
 }
 
-void RunList() {
+void ListModels() {
   fmt::print("{:<20}{:<20}{:>8}{:>12}  {}\n", "model", "input", "outputs", "parameters", "layers");
   for (const ModelInfo& model : Models()) {
     fmt::print("{:<20}{:<20}{:>8}{:>12}  {}\n", model.name, InputText(model), model.outputs,
@@ -280,21 +280,26 @@ posix::Command ShowCommand() {
   return posix::CommandFor<ShowOptions>(
              "show", "print a model's layers, parameters and digest, and what it costs a device")
       .Takes({
-          Row("", &ShowOptions::model, "a name, or a file: FILE.toml").Argument("MODEL"),
-          Row("store", &ShowOptions::store, "the model that a job of this store trains, instead"),
-          Row("job", &ShowOptions::job, "of --store: the job, from 1")
+          ModelShowRow("", &ShowOptions::model, "a name, or a file: FILE.toml").Argument("MODEL"),
+          ModelShowRow("store", &ShowOptions::store,
+                       "the model that a job of this store trains, instead"),
+          ModelShowRow("job", &ShowOptions::job, "of --store: the job, from 1")
               .Within({1, 1e9})
               .ByDefault("the last one"),
-          Row("batch-size", &ShowOptions::batch_size, "samples in the device's largest mini-batch")
+          ModelShowRow("batch-size", &ShowOptions::batch_size,
+                       "samples in the device's largest mini-batch")
               .Within({1, 65535}),
           JsonRow<ShowOptions>(),
-          Row("cpp", &ShowOptions::cpp, "print the model as a C++ type for firmware instead"),
-          Row("toml", &ShowOptions::toml,
+          ModelShowRow("cpp", &ShowOptions::cpp,
+                       "print the model as a C++ type for firmware instead"),
+          ModelShowRow(
+              "toml", &ShowOptions::toml,
               "print the model as a model file instead: all its keys, also of a named model"),
-          Row("numbers", &ShowOptions::numbers,
+          ModelShowRow(
+              "numbers", &ShowOptions::numbers,
               "of --toml: write the files of numbers that the model file names into this folder"),
       })
-      .Runs(RunShow);
+      .Runs(ShowModel);
 }
 
 }  // namespace
@@ -305,7 +310,7 @@ posix::Command ModelCommand() {
       {ShowCommand(), ModelExportCommand(), ModelPredictCommand(), ModelEvaluateCommand(),
        TablesCommand("kinds", "the kinds of layers and of steps in model files",
                      posix::KindsTables)});
-  model.run = RunList;
+  model.run = ListModels;
   return model;
 }
 

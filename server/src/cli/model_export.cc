@@ -22,7 +22,7 @@ struct ExportOptions {
   std::string out;
 };
 
-using Row = posix::Field<ExportOptions>;
+using ExportRow = posix::Field<ExportOptions>;
 
 std::vector<std::string> FormatNames() {
   std::vector<std::string> names;
@@ -58,7 +58,7 @@ std::string DescribeRelease(const Metadata& metadata) {
   return text;
 }
 
-void RunExport(const ExportOptions& o) {
+void ExportModel(const ExportOptions& o) {
   const Output output = {"--out", o.out};
   RequireOutputs({output}, o.source.path, {o.source.model});
   const ExportFormat& format = ChooseFormat(o);
@@ -81,13 +81,13 @@ posix::Command ModelExportCommand() {
              "export", "write a trained model for other programs, or for a firmware's inference")
       .TakesFor(&ExportOptions::source, ModelSourceFields())
       .Takes({
-          Row("format", &ExportOptions::format, "format of the file")
+          ExportRow("format", &ExportOptions::format, "format of the file")
               .OneOfNames(FormatNames())
               .ByDefault("by the ending of --out"),
-          Row("out", &ExportOptions::out, "the file to write").Required(),
+          ExportRow("out", &ExportOptions::out, "the file to write").Required(),
       })
       .Footer(FormatsText())
-      .Runs(RunExport);
+      .Runs(ExportModel);
 }
 
 }  // namespace sotto::server

@@ -21,7 +21,7 @@ struct PredictOptions {
   std::string out = "-";
 };
 
-using Row = posix::Field<PredictOptions>;
+using PredictRow = posix::Field<PredictOptions>;
 
 // A field of a CSV file: in quotes where it needs them.
 std::string Field(const std::string& text) {
@@ -144,7 +144,7 @@ posix::Command ModelPredictCommand() {
       .TakesFor(&PredictOptions::source, ModelSourceFields())
       .TakesFor(&PredictOptions::samples, SamplesFields())
       .Takes({
-          Row("out", &PredictOptions::out, "write a CSV file; - is standard output"),
+          PredictRow("out", &PredictOptions::out, "write a CSV file; - is standard output"),
       })
       .Runs(RunPredict);
 }

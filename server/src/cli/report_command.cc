@@ -32,7 +32,7 @@ struct ReportOptions {
   TestFigures test() const { return without_test ? TestFigures::kLeftOut : TestFigures::kShown; }
 };
 
-using Row = posix::Field<ReportOptions>;
+using ReportRow = posix::Field<ReportOptions>;
 
 // Results begin with a brace, stores of SQLite with its name.
 bool HoldsJson(const std::string& path) {
@@ -87,16 +87,18 @@ posix::Command ReportCommand() {
              "report",
              "write charts and the privacy statement of a store or of results into one file")
       .Takes({
-          Row("", &ReportOptions::source,
+          ReportRow(
+              "", &ReportOptions::source,
               "a store, also while its server runs, or the file of --json of `sotto simulate` or "
               "`sotto serve`")
               .Argument("SOURCE")
               .Required(),
-          Row("out", &ReportOptions::out, "the HTML file"),
-          Row("operator", &ReportOptions::is_operators,
-              "also what tells who took part: counts of reports, bytes, times; not for "
-              "publication"),
-          Row("without-test", &ReportOptions::without_test,
+          ReportRow("out", &ReportOptions::out, "the HTML file"),
+          ReportRow("operator", &ReportOptions::is_operators,
+                    "also what tells who took part: counts of reports, bytes, times; not for "
+                    "publication"),
+          ReportRow(
+              "without-test", &ReportOptions::without_test,
               "leave the figures on the test data out; they are the operator's own, and no epsilon "
               "covers what they tell about these samples"),
       })

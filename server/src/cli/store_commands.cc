@@ -59,7 +59,7 @@ struct StoreOptions {
   Consent consent;
 };
 
-using Row = posix::Field<StoreOptions>;
+using StoreOptionRow = posix::Field<StoreOptions>;
 
 // What a store says of itself and of its last job.
 struct StoreState {
@@ -417,23 +417,26 @@ posix::Command StatusCommand() {
              "status", "what a store holds and whether a server runs; the operator's")
       .Takes({
           StoreRow<StoreOptions>(),
-          Row("verify", &StoreOptions::verifies,
+          StoreOptionRow(
+              "verify", &StoreOptions::verifies,
               "print instead what the store holds, every record verified, and its head; needed "
               "before a restored copy is served, after damage to a disk, and to note the head. "
               "Changes nothing"),
           JsonRow<StoreOptions>("the same"),
-          Row("turns", &StoreOptions::lists_turns,
+          StoreOptionRow(
+              "turns", &StoreOptions::lists_turns,
               "of a job of passes: list each device with its turns, those used and those left")
               .Excludes("verify"),
-          Row("devices", &StoreOptions::lists_devices,
+          StoreOptionRow(
+              "devices", &StoreOptions::lists_devices,
               "list each device with its state and what to do about it: of the server that runs, "
               "or "
               "as the last one left them")
               .Excludes("verify"),
-          Row("watch", &StoreOptions::watches, "look again and again, until Ctrl-C")
+          StoreOptionRow("watch", &StoreOptions::watches, "look again and again, until Ctrl-C")
               .Excludes("json")
               .Excludes("verify"),
-          Row("every", &StoreOptions::every_s, "seconds between two looks")
+          StoreOptionRow("every", &StoreOptions::every_s, "seconds between two looks")
               .Within({0.2, 3600})
               .Unit("seconds")
               .Needs("watch"),
@@ -448,7 +451,7 @@ posix::Command StoreCommand() {
                                        "copy a store into a new file, also while a server runs")
            .Takes({
                StoreRow<StoreOptions>(),
-               Row("", &StoreOptions::file, "the copy; it must not be there yet")
+               StoreOptionRow("", &StoreOptions::file, "the copy; it must not be there yet")
                    .Argument("FILE")
                    .Required(),
            })
@@ -458,12 +461,12 @@ posix::Command StoreCommand() {
                                        "this epsilon; it is never lowered")
            .Takes({
                StoreRow<StoreOptions>(),
-               Row("", &StoreOptions::epsilon, "the epsilon, above the one before")
+               StoreOptionRow("", &StoreOptions::epsilon, "the epsilon, above the one before")
                    .Argument("EPSILON")
                    .Within({1e-6, 1e6})
                    .Required(),
-               Row("delta", &StoreOptions::delta,
-                   "of the epsilon, when the store gets its first one")
+               StoreOptionRow("delta", &StoreOptions::delta,
+                              "of the epsilon, when the store gets its first one")
                    .Within({1e-300, 0.5})
                    .ByDefault("min(1e-5, 1/(10 devices))"),
            })
@@ -477,7 +480,8 @@ posix::Command StoreCommand() {
                                               "the copy, where the store was")
                        .Argument("COPY")
                        .Required(),
-                   Row("again", &StoreOptions::again,
+                   StoreOptionRow(
+                       "again", &StoreOptions::again,
                        "of a copy that was recovered before: the last state since is lost, too. "
                        "All devices must settle anew")})
            .TakesFor(&StoreOptions::consent, ConsentRows())

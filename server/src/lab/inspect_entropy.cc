@@ -33,7 +33,7 @@ struct EntropyOptions {
   std::string json;
 };
 
-using Row = posix::Field<EntropyOptions>;
+using EntropyRow = posix::Field<EntropyOptions>;
 
 // A uniform value in (0, 1); never 0 or 1.
 double Uniform(RandomStream& random) { return (random.NextU32() + 0.5) * 0x1p-32; }
@@ -120,19 +120,20 @@ posix::Command InspectEntropyCommand() {
   return posix::CommandFor<EntropyOptions>(
              "entropy", "encode made-up updates and compare their size with the least possible")
       .Takes({
-          Row("distribution", &EntropyOptions::distribution,
-              "distribution of the update's coordinates")
+          EntropyRow("distribution", &EntropyOptions::distribution,
+                     "distribution of the update's coordinates")
               .OneOfNames({"normal", "laplace"}),
-          Row("scale", &EntropyOptions::scale,
-              "deviation of the coordinates over that of the noise")
+          EntropyRow("scale", &EntropyOptions::scale,
+                     "deviation of the coordinates over that of the noise")
               .Within({1e-4, 100}),
-          Row("coordinates", &EntropyOptions::coordinates, "coordinates of one update")
+          EntropyRow("coordinates", &EntropyOptions::coordinates, "coordinates of one update")
               .Within({1, 10000000}),
-          Row("coding", &EntropyOptions::coding, "how updates become bytes")
+          EntropyRow("coding", &EntropyOptions::coding, "how updates become bytes")
               .OneOfNames({"range", "fixed"}),
-          Row("padding", &EntropyOptions::padding, "bytes whose multiples the sizes are; 0: none")
+          EntropyRow("padding", &EntropyOptions::padding,
+                     "bytes whose multiples the sizes are; 0: none")
               .Within({0, kMaxPadding}),
-          Row("seed", &EntropyOptions::seed, "seed of the first of 20 updates"),
+          EntropyRow("seed", &EntropyOptions::seed, "seed of the first of 20 updates"),
           JsonRow<EntropyOptions>(),
       })
       .Runs(RunEntropy);

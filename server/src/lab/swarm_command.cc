@@ -55,7 +55,7 @@ struct SwarmRequest {
   std::string json;
 };
 
-using Row = posix::Field<SwarmRequest>;
+using SwarmRow = posix::Field<SwarmRequest>;
 
 std::vector<Device> ReadKeys(const std::string& folder) {
   std::vector<std::string> paths;
@@ -211,69 +211,73 @@ void RunSwarmCommand(const SwarmRequest& o) {
   }
 }
 
-std::vector<Row> Devices() {
+std::vector<SwarmRow> Devices() {
   return {
-      Row("store", &SwarmRequest::store, "take the keys of this store, also beside its server")
+      SwarmRow("store", &SwarmRequest::store, "take the keys of this store, also beside its server")
           .Argument("STORE"),
-      Row("keys", &SwarmRequest::keys, "or take the key files NAME.key of this folder")
+      SwarmRow("keys", &SwarmRequest::keys, "or take the key files NAME.key of this folder")
           .Excludes("store"),
-      Row("devices", &SwarmRequest::devices, "take the first N of them")
+      SwarmRow("devices", &SwarmRequest::devices, "take the first N of them")
           .Within({1, kMostDevices})
           .ByDefault("all"),
-      Row("model", &SwarmRequest::model, "model by name, or a file: FILE.toml"),
-      Row("train", &SwarmRequest::train,
+      SwarmRow("model", &SwarmRequest::model, "model by name, or a file: FILE.toml"),
+      SwarmRow(
+          "train", &SwarmRequest::train,
           "train on a share of --data; without it devices hold no samples and send zeros, with "
           "noise"),
-      Row("data", &SwarmRequest::data, "samples, as for `sotto simulate`").Needs("train"),
-      Row("partition", &SwarmRequest::partition, "how samples are dealt out: " + PartitionNames())
+      SwarmRow("data", &SwarmRequest::data, "samples, as for `sotto simulate`").Needs("train"),
+      SwarmRow("partition", &SwarmRequest::partition,
+               "how samples are dealt out: " + PartitionNames())
           .Needs("train"),
-      Row("samples-per-device", &SwarmRequest::samples_per_device, "samples on each device")
+      SwarmRow("samples-per-device", &SwarmRequest::samples_per_device, "samples on each device")
           .Needs("train")
           .Within({1, 1000000}),
   };
 }
 
-std::vector<Row> Network() {
+std::vector<SwarmRow> Network() {
   return {
-      Row("server", &SwarmRequest::server, "HOST:PORT of the server"),
-      Row("addresses", &SwarmRequest::addresses,
+      SwarmRow("server", &SwarmRequest::server, "HOST:PORT of the server"),
+      SwarmRow(
+          "addresses", &SwarmRequest::addresses,
           "connect from so many addresses of 127.0.0.0/8, since a server limits the handshakes of "
           "one")
           .Within({1, 1000000})
           .ByDefault("one for 64 devices"),
-      Row("threads", posix::At(&SwarmRequest::swarm, &SwarmOptions::threads),
-          "threads, each with an event loop")
+      SwarmRow("threads", posix::At(&SwarmRequest::swarm, &SwarmOptions::threads),
+               "threads, each with an event loop")
           .Within({1, 256}),
-      Row("connect-rate", posix::At(&SwarmRequest::swarm, &SwarmOptions::connect_rate),
-          "devices a second that begin to connect")
+      SwarmRow("connect-rate", posix::At(&SwarmRequest::swarm, &SwarmOptions::connect_rate),
+               "devices a second that begin to connect")
           .Within({0.1, 1e6}),
-      Row("max-frame", posix::At(&SwarmRequest::swarm, &SwarmOptions::max_frame),
-          "the most bytes of a message to a device")
+      SwarmRow("max-frame", posix::At(&SwarmRequest::swarm, &SwarmOptions::max_frame),
+               "the most bytes of a message to a device")
           .Within({kMinMaxFrame, kMaxMaxFrame}),
-      Row("float32", posix::At(&SwarmRequest::swarm, &SwarmOptions::float32),
-          "take models as float32, as older devices do, and not as differences"),
-      Row("hold", &SwarmRequest::hold_s, "seconds for which the server may hold its answer")
+      SwarmRow("float32", posix::At(&SwarmRequest::swarm, &SwarmOptions::float32),
+               "take models as float32, as older devices do, and not as differences"),
+      SwarmRow("hold", &SwarmRequest::hold_s, "seconds for which the server may hold its answer")
           .Within({0, 50}),
   };
 }
 
-std::vector<Row> Faults() {
+std::vector<SwarmRow> Faults() {
   return {
-      Row("latency",
-          posix::At(&SwarmRequest::swarm, &SwarmOptions::faults, &FaultOptions::latency_ms),
-          "ms before each request, 50 % more or less")
+      SwarmRow("latency",
+               posix::At(&SwarmRequest::swarm, &SwarmOptions::faults, &FaultOptions::latency_ms),
+               "ms before each request, 50 % more or less")
           .Within({0, 60000}),
-      Row("drop-out",
-          posix::At(&SwarmRequest::swarm, &SwarmOptions::faults, &FaultOptions::drop_out),
-          "chance that a drawn device hangs up before its upload, and comes back after 1 to 3 "
-          "seconds")
+      SwarmRow("drop-out",
+               posix::At(&SwarmRequest::swarm, &SwarmOptions::faults, &FaultOptions::drop_out),
+               "chance that a drawn device hangs up before its upload, and comes back after 1 to 3 "
+               "seconds")
           .Within({0, 1}),
-      Row("corrupt", posix::At(&SwarmRequest::swarm, &SwarmOptions::faults, &FaultOptions::corrupt),
-          "chance that a byte of an update is damaged")
+      SwarmRow("corrupt",
+               posix::At(&SwarmRequest::swarm, &SwarmOptions::faults, &FaultOptions::corrupt),
+               "chance that a byte of an update is damaged")
           .Within({0, 1}),
-      Row("slow",
-          posix::At(&SwarmRequest::swarm, &SwarmOptions::faults, &FaultOptions::slow_bytes_s),
-          "bytes a second of a device, in each direction; 0: as fast as it goes"),
+      SwarmRow("slow",
+               posix::At(&SwarmRequest::swarm, &SwarmOptions::faults, &FaultOptions::slow_bytes_s),
+               "bytes a second of a device, in each direction; 0: as fast as it goes"),
   };
 }
 
@@ -286,11 +290,11 @@ posix::Command SwarmCommand() {
       .Takes(Network())
       .Takes(Faults())
       .Takes({
-          Row("duration", posix::At(&SwarmRequest::swarm, &SwarmOptions::duration_s),
-              "seconds that the load lasts; 0: until the job is done")
+          SwarmRow("duration", posix::At(&SwarmRequest::swarm, &SwarmOptions::duration_s),
+                   "seconds that the load lasts; 0: until the job is done")
               .Within({0, 1e7}),
-          Row("seed", &SwarmRequest::seed,
-              "seed of the faults and of the shares of --data; no secret"),
+          SwarmRow("seed", &SwarmRequest::seed,
+                   "seed of the faults and of the shares of --data; no secret"),
           JsonRow<SwarmRequest>(),
       })
       .Footer(

@@ -22,13 +22,13 @@ using Bytes = std::vector<uint8_t>;
 using Floats = std::vector<float>;
 
 using Classifier = nn::Sequential<nn::Dense<6, 3>>;
-using Wide = nn::Sequential<nn::Dense<6, 300>>;
+using WideNet = nn::Sequential<nn::Dense<6, 300>>;
 using Words = nn::Sequential<nn::Tokens<6>, nn::Embedding<10, 2>, nn::Flatten, nn::Dense<12, 3>>;
 using Regression = nn::Sequential<nn::Dense<6, 2>, nn::MeanSquaredError<nn::TargetKind::kVector>>;
 using Coder = nn::Sequential<nn::Dense<6, 2>, nn::Tanh, nn::Dense<2, 6>,
                              nn::MeanSquaredError<nn::TargetKind::kInput>>;
 constexpr ModelInfo kClassifier = MakeModelInfo<Classifier>("classifier");
-constexpr ModelInfo kWide = MakeModelInfo<Wide>("wide");
+constexpr ModelInfo kWide = MakeModelInfo<WideNet>("wide");
 constexpr ModelInfo kWords = MakeModelInfo<Words>("words");
 constexpr ModelInfo kRegression = MakeModelInfo<Regression>("regression");
 constexpr ModelInfo kCoder = MakeModelInfo<Coder>("coder");

@@ -20,7 +20,6 @@
 namespace sotto::posix {
 namespace {
 
-using Kind = Setting::Kind;
 using Names = std::vector<std::string>;
 using Position = toml::source_position;  // line and column, both from 1
 
@@ -296,7 +295,7 @@ class Lister {
     for (size_t i = 0; i < tables.size(); ++i) {
       const Position begin = tables[i].source().begin;
       found_.push_back({begin, Begin(begin, i + 1)});
-      found_.back().setting.kind = Kind::kEntry;
+      found_.back().setting.kind = Setting::Kind::kEntry;
       AddTable(*tables[i].as_table(), i + 1);
     }
   }
@@ -305,11 +304,12 @@ class Lister {
     if (arrays_ == TomlArrays::kRefused) {
       Refuse(at, Joined(names_) + " has an array where one value is expected");
     }
-    setting->kind = Kind::kArray;
+    setting->kind = Setting::Kind::kArray;
     for (const toml::node& item : array) {
       const bool is_text = item.is_string();
-      if (setting->items.empty() && is_text) setting->kind = Kind::kTexts;
-      if (is_text != (setting->kind == Kind::kTexts) || item.is_array() || item.is_table()) {
+      if (setting->items.empty() && is_text) setting->kind = Setting::Kind::kTexts;
+      if (is_text != (setting->kind == Setting::Kind::kTexts) || item.is_array() ||
+          item.is_table()) {
         Refuse(
             item.source().begin,
             fmt::format("{}: an array holds numbers, for example [28, 28, 1], or texts, not both",
@@ -327,10 +327,10 @@ class Lister {
     return setting;
   }
 
-  Kind KindOf(const toml::node& node) const {
-    if (node.is_string()) return Kind::kText;
-    if (node.is_integer()) return Kind::kInteger;
-    return node.is_boolean() ? Kind::kBoolean : Kind::kReal;
+  Setting::Kind KindOf(const toml::node& node) const {
+    if (node.is_string()) return Setting::Kind::kText;
+    if (node.is_integer()) return Setting::Kind::kInteger;
+    return node.is_boolean() ? Setting::Kind::kBoolean : Setting::Kind::kReal;
   }
 
   std::string ValueOf(const toml::node& node) const {
