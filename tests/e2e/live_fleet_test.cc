@@ -459,9 +459,8 @@ TEST(LiveFleetTest, WhateverIsKilledTheStoreIsWholeAndGoesOn) {
   for (int i = 0; i < kKills; ++i) {
     // The last commands end by themselves, however slow the machine has become since `whole`.
     const auto after_ms =
-        i + 1 == kKills
-            ? kPatienceMs
-            : static_cast<int>(3 * i * (whole / std::chrono::milliseconds(1)) / kKills);
+        i + 1 == kKills ? kPatienceMs
+                        : static_cast<int>(3 * i * (whole / std::chrono::milliseconds(1)) / kKills);
     const std::string number = std::to_string(i);
     const std::string key = site.Path("key-" + number);
     if (RunAndKill(site, {"keys", "new", store, "--id", "d" + number, "--out", key}, after_ms)) {
