@@ -14,6 +14,7 @@
 #include "sotto/posix/run_key.h"
 #include "sotto/shard.h"
 #include "unit/test_folder.h"
+#include "unit/trials.h"
 
 namespace sotto {
 namespace {
@@ -74,10 +75,11 @@ TEST(Shares, ShowWritesCountsAndAChart) {
 }
 
 TEST(Shares, ShowDealsOutDataForAModel) {
-  const Json json =
-      SottoJson("data show synthetic --model softmax-64-10 --devices 100000 --partition shards");
-  EXPECT_EQ(json["samples_dealt"], 5000000);
-  EXPECT_EQ(json["shares"][99999]["samples"], 50);
+  const int devices = Trials(100000);
+  const Json json = SottoJson(fmt::format(
+      "data show synthetic --model softmax-64-10 --devices {} --partition shards", devices));
+  EXPECT_EQ(json["samples_dealt"], 50 * devices);
+  EXPECT_EQ(json["shares"][devices - 1]["samples"], 50);
 }
 
 TEST(Shares, ASmallFileIsDealtOutToAsManyDevicesAsItIsEnoughFor) {

@@ -51,7 +51,7 @@ Floats Prepared(Floats features, const Shape& shape = kShape) {
 
 Floats Cropped(Floats features, const Shape& shape, uint32_t padding, uint32_t down,
                uint32_t right) {
-  const PreparationStep step = internal::RandomCropStep(padding);
+  const PreparationStep step = nn::internal::RandomCropStep(padding);
   const uint32_t random[] = {down, right};
   PrepareForTraining({&step, 1}, shape, SpanOf(features), random);
   return features;
@@ -294,8 +294,8 @@ Floats ReadAugmented(const Key* key, uint32_t epoch, uint32_t index) {
   static Samples samples = {std::vector<Floats>(300, RandomVector(36, 1))};
   const SampleSource raw = samples.source();
   const Batch batch = {&raw, {}, key, epoch};
-  internal::PreparedSamples prepared = {kModel, batch};
-  const SampleSource source = internal::SourceOf(&prepared);
+  nn::internal::PreparedSamples prepared = {kModel, batch};
+  const SampleSource source = nn::internal::SourceOf(&prepared);
   Floats x(36);
   uint32_t label = 0;
   EXPECT_EQ(source.read(source.context, index, SpanOf(x), &label), Status::kOk);
@@ -433,7 +433,7 @@ TEST(Preparation, TheDigestIsThatOfTheManual) {
 TEST(Preparation, ModelsWithoutKeepTheirDigest) {
   ModelInfo model = MakeModelInfo<Sequential<Dense<12, 4>, Tanh, Dense<4, 3>>>("net");
   const std::string digest = DigestOf(model);
-  model.update_digest = internal::UpdatePreparedDigest;
+  model.update_digest = nn::internal::UpdatePreparedDigest;
   EXPECT_EQ(DigestOf(model), digest);
 }
 
