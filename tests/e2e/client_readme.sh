@@ -79,7 +79,8 @@ compile_commands() {
   sed -n 's/^  "command": //p' "$2/compile_commands.json" | sed "s#$2/##g; s#$1/##g" | sort
 }
 
-# The preset client is configured as on a device; then it takes the objects that are there.
+# The preset client is configured as on a device; then it takes the program that is there, and no other: what is
+# installed needs no other target.
 build_client() {
   compile_commands "${PWD}" "${PWD}/build/client" > wanted.txt
   compile_commands "${source_dir}" "${build_dir}" > built.txt
@@ -88,8 +89,8 @@ build_client() {
     echo "^ the preset client compiles these; ${build_dir} does not, or in another way"
     return 1
   fi
-  rm -r build/client
-  ln -s "${build_dir}" build/client
+  mkdir -p build/client/bin
+  cp "${build_dir}/bin/sotto-client" build/client/bin
 }
 
 # 8 images of 28 x 28 and their labels.

@@ -10,6 +10,8 @@ mkdir -p "${work}/consumer"
 "${cmake}" --install "${build_dir}" --prefix "${work}/installed" > "${work}/install.log"
 mv "${work}/installed" "${work}/moved"
 "${work}/moved/bin/sotto" --version
+"${cmake}" --install "${build_dir}" --component gateway --prefix "${work}/gateway" >> "${work}/install.log"
+(cd "${work}/gateway" && find . -type f | sort | diff - <(printf './%s\n' bin/sotto-gateway lib/systemd/system/sotto-gateway.service))
 
 cp "${source_dir}"/tests/policy/consumer/* "${source_dir}/examples/minimal/main.cc" "${work}/consumer"
 "${cmake}" -S "${work}/consumer" -B "${work}/build" -G Ninja "-DCMAKE_CXX_COMPILER=${cxx}" \

@@ -110,7 +110,7 @@ subcommands() {
   cat "${source_dir}"/tests/{run.sh,size/table.sh,instructions/*.sh,device/call_graph.py}
 } | grep -oE -e '--[a-z][a-z0-9-]*' | sort -u > options.txt
 # Those of the commands of others, and of TOML files, which all commands of sotto read.
-printf '%s\n' --config --install --preset >> options.txt
+printf '%s\n' --component --config --install --preset >> options.txt
 while IFS= read -r page; do
   while IFS= read -r option; do
     grep -qxF -e "${option}" options.txt || complain "${page}: no program has the option ${option}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # systemd_unit.sh SOURCE_DIR WORK_DIR BUILD_DIR
-# systemd accepts the units of sotto-client, of the server and of its copies, and the templates of the first two, and
-# rates their exposure at most 1.5 of 10.
+# systemd accepts the units of sotto-client, sotto-gateway, the server and its copies, and the templates of client and
+# server, and rates their exposure at most 1.5 of 10.
 # Skipped, 77, where systemd-analyze is missing or too old.
 set -euo pipefail
 source_dir="$1" work="$2" build_dir="$3"
@@ -30,6 +30,7 @@ check_unit() { # check_unit FOLDER NAME ARGUMENTS
   systemd-analyze security --offline=yes --threshold=15 --no-pager "${unit}" | tail -n 1
 }
 check_unit "${source_dir}/ports/posix/client" sotto-client.service '--config /etc/sotto/client.toml'
+check_unit "${source_dir}/ports/posix/gateway" sotto-gateway.service '--config /etc/sotto/gateway.toml'
 check_unit "${source_dir}/server" sotto-server.service 'serve --config /etc/sotto/server.toml'
 check_unit "${source_dir}/server" sotto-backup.service 'store backup /var/lib/sotto/fleet.db fleet.db'
 check_unit "${build_dir}/units" sotto-client@.service '--kit /var/lib/sotto/%i.sotto'

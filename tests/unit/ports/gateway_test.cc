@@ -307,5 +307,17 @@ TEST(GatewayOptions, OptionsThatMakeNoSenseAreRefused) {
             std::string::npos);
 }
 
+TEST(GatewayOptions, TheFileOfTheServiceIsTaken) {
+  GatewayOptions options;
+  const Command command = GatewayCommand([&](const GatewayOptions& read) { options = read; });
+  std::string arguments[] = {"sotto-gateway", "--config",
+                             SOTTO_SOURCE_DIR "/ports/posix/gateway/gateway.toml"};
+  char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data()};
+  ASSERT_EQ(RunProgram(command, "1", 3, argv), 0);
+  CheckOptions(options);
+  EXPECT_EQ(options.server, "sotto.example:7177");
+  EXPECT_EQ(options.serials, (std::vector<std::string>{"/dev/ttyUSB0", "/dev/ttyUSB1"}));
+}
+
 }  // namespace
 }  // namespace sotto::posix
