@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <iostream>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "sotto/model/model_file.h"
 #include "sotto/predict.h"
 #include "unit/server/exported_nets.h"
+#include "unit/server/store_fixture.h"
 #include "unit/test_folder.h"
 
 namespace sotto {
@@ -263,6 +265,40 @@ TEST(Export, AModelThatWasExportedBeginsAnotherJob) {
   }
   ExpectUsageError(job + "--model lenet --initial-model " + folder.Path("model.npz"),
                    "it is of another net");
+}
+
+// Of a store with one release.
+std::string ExportOf(double epsilon, const std::string& format) {
+  const TestFolder folder;
+  {
+    using namespace server;
+    SqliteStore store(folder.Path("store"), kCreate);
+    store.AddDevices(SomeDevices(), false);
+    const JobConfig config = SmallConfig();
+    uint8_t digest[kSha256Size];
+    EXPECT_EQ(ModelDigest(*config.model, digest), Status::kOk);
+    JobRecord record = RecordOf(config);
+    record.model_digest = digest;
+    store.BeginJob(record);
+    store.CommitAttempt({0, 0, {}});
+    server::Release(store, 0, 0, 650, epsilon);
+  }
+  const Outcome run = Sotto("model export " + folder.Path("store") + " --format " + format +
+                            " --out " + folder.Path("file"));
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  return run.output + ReadFile(folder.Path("file"));
+}
+
+TEST(Export, AHeaderStatesTheClaimOrThatThereIsNone) {
+  const std::string with = ExportOf(2, "header");
+  EXPECT_NE(with.find("//   epsilon: 2\n"), std::string::npos) << with.substr(0, 600);
+  const std::string without = ExportOf(std::numeric_limits<double>::infinity(), "header");
+  EXPECT_NE(without.find("//   privacy: none: no epsilon bounds"), std::string::npos)
+      << without.substr(0, 600);
+  EXPECT_NE(without.find(", no privacy"), std::string::npos) << without.substr(0, 600);
+  for (const char* word : {"inf", "//   epsilon", "//   delta"}) {
+    EXPECT_EQ(without.find(word), std::string::npos) << word;
+  }
 }
 
 TEST(Export, PredictionsAndTheirEvaluationAgree) {

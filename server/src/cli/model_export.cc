@@ -55,6 +55,7 @@ std::string DescribeRelease(const Metadata& metadata) {
   if (!round.empty()) text += fmt::format(", round {}", round);
   if (!epsilon.empty()) text += fmt::format(", epsilon {}", epsilon);
   if (!delta.empty()) text += fmt::format(" at delta {}", delta);
+  if (!ValueOf(metadata, "privacy").empty()) text += ", no privacy";
   return text;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/model_source.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <exception>
@@ -116,10 +117,12 @@ Released ReadReleased(const ModelSource& source) {
   return released;
 }
 
-// The headline: against whoever sees the released models.
+constexpr char kNoPrivacy[] = "none: no epsilon bounds what the parameters tell about a device";
+
+// The headline: against those who see the released models. A model without one says so in words.
 Metadata ClaimsOf(const LedgerEntry& entry) {
   const privacy::Claim* claim = privacy::FindClaim(entry.claims, privacy::ClaimKinds().front());
-  if (claim == nullptr) return {{"epsilon", "infinite"}};
+  if (claim == nullptr || !std::isfinite(claim->epsilon)) return {{"privacy", kNoPrivacy}};
   Metadata metadata = {{"epsilon", fmt::format("{}", claim->epsilon)},
                        {"delta", fmt::format("{}", claim->delta)},
                        {"unit", privacy::Name(claim->unit)},

@@ -89,7 +89,8 @@ inline double EpsilonOf(const LedgerEntry& entry, privacy::View view = privacy::
   return ClaimOf(entry, view).epsilon;
 }
 
-inline void Release(SqliteStore& store, uint32_t round, uint32_t attempt, size_t size = 650) {
+inline void Release(SqliteStore& store, uint32_t round, uint32_t attempt, size_t size = 650,
+                    double first_epsilon = 1) {
   const std::vector<float> model = ModelOf(round, size);
   ReleaseRecord record;
   record.round = round;
@@ -97,7 +98,7 @@ inline void Release(SqliteStore& store, uint32_t round, uint32_t attempt, size_t
   record.parameters = {model.data(), model.size()};
   record.codec = FindCodec("gau-lrq");
   privacy::Claim claim;
-  claim.epsilon = 1.0 + round;
+  claim.epsilon = first_epsilon + round;
   record.spent.claims = {claim};
   store.CommitRelease(record);
 }
