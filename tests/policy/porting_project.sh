@@ -30,9 +30,11 @@ block() {
 ln -s "${source_dir}" sotto
 cp -r "${source_dir}/ports/template" port
 cp "${source_dir}/examples/cortex_m/mbedtls_config.h" "${source_dir}"/tests/policy/board/* .
-block cmake > CMakeLists.txt
+# The SDK under its own path and, below, with others' options: its objects are those that other tests have compiled.
+block cmake | sed "s#^add_subdirectory(sotto #add_subdirectory(${source_dir} sotto #" > CMakeLists.txt
 block cpp 'int main' > check.cc
 # The sources are there already.
-block sh | grep -v '^(cd sotto && toolchains/fetch-source.sh .* mbedtls=2.28 nanopb=0.4.7)$' > commands.sh
+block sh | grep -v '^(cd sotto && toolchains/fetch-source.sh .* mbedtls=2.28 nanopb=0.4.7)$' |
+  sed 's/^cmake -S . /&-DSOTTO_WARNINGS_AS_ERRORS=ON /' > commands.sh
 bash -euxo pipefail commands.sh
 [[ -x build/check ]]
