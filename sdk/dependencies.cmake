@@ -1,4 +1,4 @@
-# What the SDK is built on: Eigen's headers, Mbed TLS, nanopb. Three ways, in this order:
+# What the SDK is built on: Eigen's headers, Mbed TLS, nanopb. The latter two in three ways, in this order:
 #   from source       SOTTO_MBEDTLS_SOURCE_DIR and SOTTO_NANOPB_SOURCE_DIR: for a target that has no
 #                     packages, bare metal or foreign Linux (toolchains/fetch-source.sh fetches both)
 #   system's          the installed libraries
@@ -7,9 +7,14 @@
 #   sotto_sdk_dependencies, sotto_tls_dependencies   targets to link to
 #   sotto_dependency_includes                        folders of headers
 #   sotto_mbedtls_definition                         which header configures Mbed TLS, if any
-find_path(SOTTO_EIGEN_INCLUDE_DIR Eigen/Core PATHS /usr/include/eigen3
-          NO_CMAKE_FIND_ROOT_PATH REQUIRED
-          DOC "Folder that holds Eigen/Core (Debian: libeigen3-dev)")
+#   SOTTO_HAS_TLS                                    whether sotto::tls is built
+#   SOTTO_FINDS_LIBRARIES                            whether an installed SDK needs installed libraries
+option(SOTTO_EIGEN "Kernels by Eigen; OFF: by the SDK's own lanes, which give the same bits" ON)
+if(SOTTO_EIGEN OR SOTTO_SERVER)
+  find_path(SOTTO_EIGEN_INCLUDE_DIR Eigen/Core PATHS /usr/include/eigen3
+            NO_CMAKE_FIND_ROOT_PATH REQUIRED
+            DOC "Folder that holds Eigen/Core (Debian: libeigen3-dev); or -DSOTTO_EIGEN=OFF")
+endif()
 find_program(SOTTO_NANOPB_GENERATOR nanopb_generator.py REQUIRED
              DOC "nanopb's generator, run as it is (Debian: nanopb)")
 set(SOTTO_MBEDTLS_SOURCE_DIR "" CACHE PATH "Source of Mbed TLS, to be built along")
@@ -27,6 +32,12 @@ if(sotto_mbedtls_config)
   set(sotto_mbedtls_definition MBEDTLS_CONFIG_FILE="${sotto_mbedtls_config}")
 endif()
 
+set(SOTTO_HAS_TLS OFF)
+set(SOTTO_FINDS_LIBRARIES OFF)
+if(SOTTO_IS_HOSTED OR SOTTO_MBEDTLS_CONFIG)
+  set(SOTTO_HAS_TLS ON)
+endif()
+
 if(SOTTO_MBEDTLS_SOURCE_DIR OR SOTTO_NANOPB_SOURCE_DIR)
   include(source_dependencies.cmake)
   return()
@@ -36,6 +47,7 @@ find_path(SOTTO_MBEDTLS_INCLUDE_DIR mbedtls/sha256.h PATHS /usr/include
           NO_CMAKE_FIND_ROOT_PATH REQUIRED
           DOC "Folder that holds mbedtls/ (Debian: libmbedtls-dev)")
 if(SOTTO_IS_HOSTED)
+  set(SOTTO_FINDS_LIBRARIES ON)
   foreach(part mbedtls mbedx509 mbedcrypto)
     string(TOUPPER ${part} upper)
     find_library(SOTTO_${upper}_LIBRARY ${part} REQUIRED

@@ -1,10 +1,14 @@
 # Whole programs, as users run them.
+# The test program has a main() already.
+set(minimal_example ${PROJECT_SOURCE_DIR}/examples/minimal/main.cc)
+set(minimal_c_example ${PROJECT_SOURCE_DIR}/examples/minimal_c/main.c)
 sotto_gtest(minimal_example_test
   LIBRARIES sotto::server
-  SOURCES e2e/minimal_example_test.cc ${PROJECT_SOURCE_DIR}/examples/minimal/main.cc)
-# The test program has a main() already.
-set_source_files_properties(${PROJECT_SOURCE_DIR}/examples/minimal/main.cc
-                            PROPERTIES COMPILE_DEFINITIONS main=RunMinimalDevice)
+  SOURCES e2e/minimal_example_test.cc ${minimal_example} ${minimal_c_example}
+          ${PROJECT_SOURCE_DIR}/examples/minimal_c/models.cc)
+set_source_files_properties(${minimal_example} PROPERTIES COMPILE_DEFINITIONS main=RunMinimalDevice)
+set_source_files_properties(${minimal_c_example} PROPERTIES COMPILE_DEFINITIONS main=RunMinimalDeviceInC
+                            COMPILE_OPTIONS -std=c99)
 
 add_test(NAME e2e.serve_session
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/serve_session.sh ${PROJECT_SOURCE_DIR}
@@ -89,10 +93,16 @@ if(NOT SOTTO_SANITIZE)
                    ${PROJECT_BINARY_DIR}/board/classify ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
   set_tests_properties(board.classify PROPERTIES LABELS board SKIP_RETURN_CODE 77 TIMEOUT 600)
 
+  add_test(NAME board.bring_up
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/bring_up.sh ${PROJECT_SOURCE_DIR}
+                   ${PROJECT_BINARY_DIR}/board/bring_up ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  # After the images, whose objects ccache then has.
+  set_tests_properties(board.bring_up PROPERTIES LABELS board SKIP_RETURN_CODE 77 TIMEOUT 600 DEPENDS board.images)
+
   # What the firmware takes of flash and RAM has not grown beyond sdk/FOOTPRINT.md.
   add_test(NAME size.footprint
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/size/table.sh ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
                    --check ${PROJECT_BINARY_DIR}/size)
   set_tests_properties(size.footprint PROPERTIES LABELS size SKIP_RETURN_CODE 77 TIMEOUT 1200
-                                                 COST 200)
+                                                 COST 200 DEPENDS "${sotto_core_tests}")
 endif()

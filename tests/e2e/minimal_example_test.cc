@@ -1,18 +1,24 @@
-// The complete program of examples/minimal, linked to a real job of the server: its main() is
-// called RunMinimalDevice here, and this file is its board.
+// The complete programs of examples/minimal and examples/minimal_c, linked to a real job of the
+// server: their main() is called RunMinimalDevice and RunMinimalDeviceInC here, and this file is
+// their board.
 #include <algorithm>
+#include <cstdlib>
 #include <gtest/gtest.h>
+#include <iostream>
 #include <optional>
 #include <vector>
 
+#include "../examples/minimal_c/board.h"
 #include "round/job.h"
 #include "sotto/client.h"
 #include "sotto/models.h"
 #include "sotto/posix/port.h"
 #include "sotto/posix/run_key.h"
 #include "sotto/random.h"
+#include "sotto/wire.h"
 
 int RunMinimalDevice();
+extern "C" int RunMinimalDeviceInC(void);
 bool Exchange(const sotto::Request& request, sotto::Reply* reply);
 void SleepMs(uint32_t ms);
 sotto::Port BoardPort();
@@ -94,15 +100,53 @@ class Server {
   std::optional<Request::Kind> cut_;
 };
 
-Server* server = nullptr;  // of the running test; the example calls plain functions
-
-class MinimalExample : public testing::Test {
- protected:
-  MinimalExample() { server = &server_; }
-  ~MinimalExample() override { server = nullptr; }
-
-  Server server_;
+struct Program {
+  const char* name;
+  int (*run)();
 };
+
+std::ostream& operator<<(std::ostream& out, const Program& program) { return out << program.name; }
+
+const Program kInCpp = {"InCpp", RunMinimalDevice};
+const Program kInC = {"InC", RunMinimalDeviceInC};
+
+// The device's, the same in each run.
+class Entropy {
+ public:
+  sotto::Status Fill(sotto::MutableByteSpan out) {
+    random_.Fill(out);
+    return random_.status();
+  }
+
+ private:
+  sotto::RandomStream random_{FixedKey("entropy"), 0};
+};
+
+// What the programs' functions reach.
+struct Board {
+  Server server;
+  Entropy entropy;
+
+  Board() { current = this; }
+  Board(const Board&) = delete;
+  Board& operator=(const Board&) = delete;
+  ~Board() { current = nullptr; }
+
+  static Board* current;
+};
+
+Board* Board::current = nullptr;
+
+class MinimalExample : public testing::TestWithParam<Program> {
+ protected:
+  int Run() { return GetParam().run(); }
+
+  Board board_;
+  Server& server_ = board_.server;
+};
+
+INSTANTIATE_TEST_SUITE_P(Program, MinimalExample, testing::Values(kInCpp, kInC),
+                         testing::PrintToStringParamName());
 
 // The class that the released model predicts for the example's pattern of class `label`.
 uint32_t Predict(const Job& job, uint32_t label) {
@@ -116,8 +160,8 @@ uint32_t Predict(const Job& job, uint32_t label) {
   return static_cast<uint32_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
-TEST_F(MinimalExample, TrainsARealJobToItsEnd) {
-  EXPECT_EQ(RunMinimalDevice(), 0);
+TEST_P(MinimalExample, TrainsARealJobToItsEnd) {
+  EXPECT_EQ(Run(), 0);
   EXPECT_EQ(server_.job().phase(), Job::Phase::kFinished);
   ASSERT_EQ(server_.outcomes().size(), static_cast<size_t>(kJobRounds));
   for (const RoundOutcome& outcome : server_.outcomes()) {
@@ -127,44 +171,84 @@ TEST_F(MinimalExample, TrainsARealJobToItsEnd) {
   }
 }
 
-TEST_F(MinimalExample, TeachesTheReleasedModelItsSamples) {
-  EXPECT_EQ(RunMinimalDevice(), 0);
+TEST_P(MinimalExample, TeachesTheReleasedModelItsSamples) {
+  EXPECT_EQ(Run(), 0);
   for (uint32_t label = 0; label < 10; ++label) EXPECT_EQ(Predict(server_.job(), label), label);
 }
 
-class MinimalExampleWithACut : public MinimalExample,
-                               public testing::WithParamInterface<Request::Kind> {};
-
-TEST_P(MinimalExampleWithACut, FinishesEveryRound) {
-  server_.CutAtFirst(GetParam());
-  EXPECT_EQ(RunMinimalDevice(), 0);
-  EXPECT_FALSE(server_.cut_is_pending());
-  EXPECT_EQ(server_.outcomes().size(), static_cast<size_t>(kJobRounds));
+TEST_P(MinimalExample, FinishesEveryRoundThoughALinkIsCut) {
+  for (const Request::Kind kind : {Request::Kind::kHello, Request::Kind::kGetModel,
+                                   Request::Kind::kUpdateBegin, Request::Kind::kUpdateChunk}) {
+    Board::current = nullptr;
+    Board board;
+    board.server.CutAtFirst(kind);
+    EXPECT_EQ(Run(), 0);
+    EXPECT_FALSE(board.server.cut_is_pending());
+    EXPECT_EQ(board.server.outcomes().size(), static_cast<size_t>(kJobRounds));
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(AtEachRequest, MinimalExampleWithACut,
-                         testing::Values(Request::Kind::kHello, Request::Kind::kGetModel,
-                                         Request::Kind::kUpdateBegin, Request::Kind::kUpdateChunk));
-
-// Fixed, so that runs are repeatable.
-sotto::Status FixedEntropy(void*, sotto::MutableByteSpan out) {
-  static sotto::RandomStream random(FixedKey("entropy"), 0);
-  random.Fill(out);
-  return random.status();
+std::vector<float> ModelOf(const Program& program) {
+  Board board;
+  EXPECT_EQ(program.run(), 0);
+  const sotto::Span<const float> parameters = board.server.job().parameters();
+  return {parameters.begin(), parameters.end()};
 }
+
+TEST(MinimalExamples, GiveTheSameModelInCAsInCpp) { EXPECT_EQ(ModelOf(kInC), ModelOf(kInCpp)); }
 
 }  // namespace
 
 bool Exchange(const Request& request, sotto::Reply* reply) {
-  return server->Exchange(request, reply);
+  return Board::current->server.Exchange(request, reply);
 }
 
-void SleepMs(uint32_t) { ADD_FAILURE() << "a round is open at all times: nothing to wait for"; }
+// The programs would go on for ever.
+void SleepMs(uint32_t) {
+  std::cerr << "a round is open at all times: nothing to wait for\n";
+  std::abort();
+}
 
 sotto::Port BoardPort() {
   sotto::Port port = sotto::posix::SystemPort();
-  port.entropy = FixedEntropy;
+  port.entropy = [](void*, sotto::MutableByteSpan out) {
+    return Board::current->entropy.Fill(out);
+  };
   return port;
 }
 
 sotto::Key DeviceSecret() { return FixedKey("device"); }
+
+// The same board for C, with the bytes that a connection of the server sends.
+size_t board_exchange(const uint8_t* frame, size_t size, uint8_t* body) {
+  Request request;
+  EXPECT_EQ(sotto::DecodeRequest({frame + sotto::kFrameHeaderSize, size - sotto::kFrameHeaderSize},
+                                 &request),
+            sotto::Status::kOk);
+  sotto::Reply reply;
+  if (!Exchange(request, &reply)) return 0;
+  reply.bytes =
+      reply.bytes.first(std::min<size_t>(reply.bytes.size(), sotto::MaxChunkBytes(MAX_FRAME)));
+  uint8_t answer[sotto::kFrameHeaderSize + MAX_FRAME];
+  EXPECT_EQ(sotto::EncodeReply(reply, MAX_FRAME, answer, &size), sotto::Status::kOk);
+  std::copy(answer + sotto::kFrameHeaderSize, answer + size, body);
+  return size - sotto::kFrameHeaderSize;
+}
+
+void board_sleep_ms(uint32_t ms) { SleepMs(ms); }
+
+uint64_t board_now_ms(void*) {
+  const sotto::Port port = sotto::posix::SystemPort();
+  return port.now_ms(port.context);
+}
+
+sotto_status board_entropy(void*, uint8_t* out, size_t size) {
+  return static_cast<sotto_status>(Board::current->entropy.Fill({out, size}));
+}
+
+const char* board_device_id(void) { return "board-1"; }
+
+const uint8_t* board_secret(void) {
+  static const sotto::Key secret = DeviceSecret();
+  return secret.bytes;
+}

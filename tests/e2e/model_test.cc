@@ -1,4 +1,5 @@
 // `sotto model` as a user runs it, and models from files in a simulation.
+#include <filesystem>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -66,42 +67,98 @@ std::vector<std::string> Files() {
   };
 }
 
-// A program that prints the digest of each header's model, one a line.
-std::string ProgramOf(const std::vector<std::string>& headers) {
-  std::string text = "#include <cstdio>\n#include \"sotto/nn.h\"\n";
-  std::string prints;
-  for (size_t i = 0; i < headers.size(); ++i) {
-    text += fmt::format("namespace m{} {{\n#include \"{}\"\n}}\n", i, headers[i]);
-    prints += fmt::format("  Print(m{}::kModel);\n", i);
-  }
-  text += "const float m" + std::to_string(headers.size() - 2) + "::kFrozenWeights[44] = {};\n";
-  return text +
-         "static void Print(const sotto::ModelInfo& model) {\n"
-         "  uint8_t digest[sotto::kSha256Size];\n"
-         "  if (sotto::ModelDigest(model, digest) != sotto::Status::kOk) return;\n"
-         "  for (uint8_t byte : digest) std::printf(\"%02x\", byte);\n"
-         "  std::printf(\"\\n\");\n}\nint main() {\n" +
-         prints + "}\n";
+std::string NameOf(const std::string& model) {
+  return std::filesystem::path(model).stem().string();
 }
 
-TEST(Model, TheCppTypeCompilesAndHasTheModelsDigest) {
-  std::vector<std::string> models = Files();
-  for (const ModelInfo& model : Models()) models.insert(models.begin(), model.name);
+// A program that prints the digest of each header's model, one a line.
+//   expressions  in C++, of type ModelInfo
+std::string ProgramOf(const std::vector<std::string>& headers,
+                      const std::vector<std::string>& expressions) {
+  std::string text = "#include <cstdio>\n#include \"sotto/nn.h\"\n#define SOTTO_DEFINE_MODELS\n";
+  for (const std::string& header : headers) text += "#include \"" + header + "\"\n";
+  text +=
+      "const float model_frozen::kFrozenWeights[44] = {};\n"
+      "static void Print(const sotto::ModelInfo& model) {\n"
+      "  uint8_t digest[sotto::kSha256Size];\n"
+      "  if (sotto::ModelDigest(model, digest) != sotto::Status::kOk) return;\n"
+      "  for (uint8_t byte : digest) std::printf(\"%02x\", byte);\n"
+      "  std::printf(\"\\n\");\n}\nint main() {\n";
+  for (const std::string& expression : expressions) text += "  Print(" + expression + ");\n";
+  return text + "}\n";
+}
+
+// Writes `sotto model show --FORM` of each model; the files' names.
+std::vector<std::string> WriteHeaders(const std::vector<std::string>& models,
+                                      const std::string& form) {
   std::vector<std::string> headers;
+  for (const std::string& model : models) {
+    headers.push_back(TestFile(std::to_string(headers.size()) + "." + form + ".h"));
+    EXPECT_EQ(Sotto("model show --" + form + " " + model + " > " + headers.back(), "").exit_code, 0)
+        << model;
+  }
+  return headers;
+}
+
+std::string DigestsOf(const std::vector<std::string>& models) {
   std::string digests;
   for (const std::string& model : models) {
-    headers.push_back(TestFile(std::to_string(headers.size()) + ".h"));
-    EXPECT_EQ(Sotto("model show --cpp " + model + " > " + headers.back(), "").exit_code, 0)
-        << model;
     digests += SottoJson("model show " + model)["digest"].get<std::string>() + "\n";
   }
-  WriteFile(TestFile("print.cc"), ProgramOf(headers));
+  return digests;
+}
+
+// What a program of these sources prints.
+std::string RunProgram(const std::string& sources) {
   const Outcome build =
       RunCommand(fmt::format("{} -std=c++17 -Wall -Wextra -Werror {} -I {} {} {} -o {} 2>&1",
                              SOTTO_CXX_COMPILER, SOTTO_FLAGS, SOTTO_SOURCE_DIR "/sdk/include",
-                             TestFile("print.cc"), SOTTO_SDK_LIBRARIES, TestFile("print")));
-  ASSERT_EQ(build.exit_code, 0) << build.output;
-  EXPECT_EQ(RunCommand(TestFile("print")).output, digests);
+                             sources, SOTTO_SDK_LIBRARIES, TestFile("print")));
+  EXPECT_EQ(build.exit_code, 0) << build.output;
+  return RunCommand(TestFile("print")).output;
+}
+
+TEST(Model, TheCppTypesCompileTogetherAndHaveTheModelsDigests) {
+  std::vector<std::string> models = Files();
+  for (const ModelInfo& model : Models()) models.insert(models.begin(), model.name);
+  std::vector<std::string> expressions;
+  for (const std::string& model : models) {
+    expressions.push_back(posix::ModelNamespace(NameOf(model)) + "::kModel");
+  }
+  WriteFile(TestFile("print.cc"), ProgramOf(WriteHeaders(models, "cpp"), expressions));
+  EXPECT_EQ(RunProgram(TestFile("print.cc")), DigestsOf(models));
+}
+
+// The function is called from C, and is what the C++ part of the same headers defines.
+TEST(Model, TheHeadersForCCompileAsC99AndNameTheModels) {
+  std::vector<std::string> models = Files();
+  models.push_back("lenet");
+  const std::vector<std::string> headers = WriteHeaders(models, "c");
+  std::string c_file;
+  std::vector<std::string> expressions;
+  for (size_t i = 0; i < models.size(); ++i) {
+    const std::string name = posix::ModelNamespace(NameOf(models[i]));
+    c_file += fmt::format("#include \"{}\"\n", headers[i]);
+    expressions.push_back(fmt::format("*sotto_{}()", name));
+  }
+  c_file +=
+      "const sotto_model* Lenet(void);\n"
+      "float scratch[MODEL_PREPARED_ALONE_PREDICT_FLOATS];\n"
+      "uint8_t workspace[MODEL_FROZEN_WORKSPACE];\n"
+      "float vectors[2 * MODEL_IMAGE_PARAMETERS + MODEL_IMAGE_INPUTS + MODEL_FIXED_OUTPUTS];\n"
+      "const sotto_model* Lenet(void) { return sotto_model_lenet(); }\n";
+  WriteFile(TestFile("models.c"), c_file);
+  const Outcome c = RunCommand(
+      fmt::format("{} -x c -std=c99 -pedantic -Wall -Wextra -Werror {} -I {} -c {} -o {} 2>&1",
+                  SOTTO_CXX_COMPILER, SOTTO_FLAGS, SOTTO_SOURCE_DIR "/sdk/include",
+                  TestFile("models.c"), TestFile("models.o")));
+  ASSERT_EQ(c.exit_code, 0) << c.output;
+  expressions.push_back("*Lenet()");
+  WriteFile(TestFile("print.cc"),
+            "#include \"sotto_c.h\"\nextern \"C\" const sotto_model* Lenet();\n" +
+                ProgramOf(headers, expressions));
+  models.push_back("lenet");
+  EXPECT_EQ(RunProgram(TestFile("print.cc") + " " + TestFile("models.o")), DigestsOf(models));
 }
 
 TEST(Model, ShowTellsLayersParametersDigestAndMemory) {

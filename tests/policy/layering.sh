@@ -9,7 +9,7 @@ cd "$1"
 
 # Lines "part HEADER FOLDER", then the includes.
 {
-  for header in sdk/include/sotto/*.h sdk/include/sotto/layers/*.h; do
+  for header in sdk/include/*.h sdk/include/sotto/*.h sdk/include/sotto/layers/*.h; do
     folder="$(sed -nE '1,5s|.*Part of sotto/([a-z]+).*|\1|p' "${header}" | head -n 1)"
     echo "part ${header} ${folder:-none}"
   done
@@ -21,7 +21,7 @@ cd "$1"
     for (i = 1; i <= count; i++) rank[side "/" names[i]] = i
   }
   BEGIN {
-    rank_folders("sdk", "base num crypto store frames tls lrq nn train models local peer wire client link")
+    rank_folders("sdk", "base num crypto store frames tls lrq nn train models local peer wire client link c")
     # Kinds of layers and losses use the kernels of nn, and its nets name them, as they name steps that
     # prepare samples: one room.
     rank["sdk/layers"] = rank["sdk/losses"] = rank["sdk/preparation"] = rank["sdk/nn"]

@@ -47,7 +47,7 @@ constexpr char kPair[] = "sotto pair 1";                 // TLS secret between t
 // From the key in a server's store.
 constexpr char kReceipt[] = "sotto receipt";  // what devices return to show a lost log
 
-// From a device's secret on an emulated board: INSECURE, for tests (ports/mps2).
+// From a device's secret on an emulated board: INSECURE, for tests (ports/emulated).
 constexpr char kInsecure[] = "insecure";
 
 constexpr const char* kAll[] = {

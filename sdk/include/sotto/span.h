@@ -9,6 +9,11 @@
 
 namespace sotto {
 
+// Counts of parameters, offsets into models and sums of int need as many. Smaller processors cannot
+// hold a model anyway.
+static_assert(sizeof(size_t) >= 4 && sizeof(void*) >= 4 && sizeof(int) >= 4,
+              "Sotto needs a processor of 32 bits or more");
+
 template <typename T>
 class Span {
  public:

@@ -1,24 +1,23 @@
 #include "nn/kernels.h"
 
-#include "base/exact_arithmetic.h"
-#include "nn/eigen.h"
+#include "nn/lanes.h"
 
 namespace sotto::nn {
 namespace {
 
-using Lanes = Eigen::Array<Real, kLanes, 1>;
+using Lanes = Array<kLanes>;
 
-using View = Eigen::Map<const Lanes>;
+auto View(const Real* p) { return Load<kLanes>(p); }
 
 constexpr int kGroup = 4;
-using Group = Eigen::Array<Real, kGroup, 1>;
+using Group = Array<kGroup>;
 
-void Store(const Lanes& lanes, Real* p) { Eigen::Map<Lanes>{p} = lanes; }
+auto ViewGroup(const Real* p) { return Load<kGroup>(p); }
 
 // Not inlined: GCC packs sums into vector registers only when they end in memory.
 [[gnu::noinline]] Real AddLanes(const Real* lanes) {
-  const Eigen::Array<Real, 4, 1> four = View(lanes).head<4>() + View(lanes).tail<4>();
-  const Eigen::Array<Real, 2, 1> two = four.head<2>() + four.tail<2>();
+  const Array<4> four = Load<4>(lanes) + Load<4>(lanes + 4);
+  const Array<2> two = Load<2>(four.data()) + Load<2>(four.data() + 2);
   return two[0] + two[1];
 }
 
@@ -27,8 +26,8 @@ void Store(const Lanes& lanes, Real* p) { Eigen::Map<Lanes>{p} = lanes; }
 [[gnu::noinline]] void TwoRowLanes(const Real* row0, const Real* row1, const Real* x, size_t n,
                                    Real (*lanes)[kLanes]) {
   if (n < kLanes) return FillZero(size_t{2} * kLanes, lanes[0]);
-  Lanes sum0 = Lanes::Zero();
-  Lanes sum1 = Lanes::Zero();
+  Lanes sum0 = Constant<kLanes>(0);
+  Lanes sum1 = Constant<kLanes>(0);
   const Real* const end = x + (n - n % kLanes);
   do {
     const Lanes xi = View(x);
@@ -38,8 +37,8 @@ void Store(const Lanes& lanes, Real* p) { Eigen::Map<Lanes>{p} = lanes; }
     row1 += kLanes;
     x += kLanes;
   } while (x != end);
-  Store(sum0, lanes[0]);
-  Store(sum1, lanes[1]);
+  Store<kLanes>(sum0, lanes[0]);
+  Store<kLanes>(sum1, lanes[1]);
 }
 
 // Four rows of DenseForwardOfColumns().
@@ -56,12 +55,12 @@ struct FourRows {
   const Real* row1 = rows.weights[1];
   const Real* row2 = rows.weights[2];
   const Real* row3 = rows.weights[3];
-  Group sum0 = Group::Constant(rows.bias[0]);
-  Group sum1 = Group::Constant(rows.bias[1]);
-  Group sum2 = Group::Constant(rows.bias[2]);
-  Group sum3 = Group::Constant(rows.bias[3]);
+  Group sum0 = Constant<kGroup>(rows.bias[0]);
+  Group sum1 = Constant<kGroup>(rows.bias[1]);
+  Group sum2 = Constant<kGroup>(rows.bias[2]);
+  Group sum3 = Constant<kGroup>(rows.bias[3]);
   for (size_t i = 0; i < n; ++i) {
-    const Group xi = Eigen::Map<const Group>(x + i * kColumns);
+    const Group xi = ViewGroup(x + i * kColumns);
     sum0 += row0[i] * xi;
     sum1 += row1[i] * xi;
     sum2 += row2[i] * xi;
@@ -76,14 +75,14 @@ struct FourRows {
 }
 
 [[gnu::always_inline]] inline void AddScaledLanes(Real scale, const Lanes& x, Real* y) {
-  Store(View(y) + scale * x, y);
+  Store<kLanes>(View(y) + scale * x, y);
 }
 
 // y += a0 x0, then y += a1 x1: the same bits as two calls of AddScaled().
 [[gnu::always_inline]] inline void AddTwoScaledLanes(Real a0, const Lanes& x0, Real a1,
                                                      const Lanes& x1, Real* y) {
   const Lanes first = View(y) + a0 * x0;
-  Store(first + a1 * x1, y);
+  Store<kLanes>(first + a1 * x1, y);
 }
 
 void AddTwoScaled(Real a0, const Real* x0, Real a1, const Real* x1, size_t n, Real* y) {
@@ -96,7 +95,7 @@ void AddTwoScaled(Real a0, const Real* x0, Real a1, const Real* x1, size_t n, Re
 // y = a0 x0 + a1 x1.
 void SetTwoScaled(Real a0, const Real* x0, Real a1, const Real* x1, size_t n, Real* y) {
   for (size_t i = n / kLanes; i > 0; --i, x0 += kLanes, x1 += kLanes, y += kLanes) {
-    Store(a0 * View(x0) + a1 * View(x1), y);
+    Store<kLanes>(a0 * View(x0) + a1 * View(x1), y);
   }
   for (size_t i = n % kLanes; i > 0; --i) *y++ = a0 * *x0++ + a1 * *x1++;
 }
@@ -207,7 +206,7 @@ void AddRowProducts(const Real* a, const Real* b, size_t rows, size_t n, Real* y
   for (size_t i = 0; i < whole; i += kLanes) {
     Lanes sum = View(y + i);
     for (size_t t = 0; t < rows; ++t) sum += View(a + t * n + i) * View(b + t * n + i);
-    Store(sum, y + i);
+    Store<kLanes>(sum, y + i);
   }
   for (size_t i = whole; i < n; ++i) {
     for (size_t t = 0; t < rows; ++t) y[i] += a[t * n + i] * b[t * n + i];
@@ -217,9 +216,9 @@ void AddRowProducts(const Real* a, const Real* b, size_t rows, size_t n, Real* y
 void AddRowSums(const Real* a, size_t rows, size_t n, Real* y) {
   const size_t whole = n - n % kGroup;
   for (size_t i = 0; i < whole; i += kGroup) {
-    Group sum = Eigen::Map<const Group>(y + i);
-    for (size_t t = 0; t < rows; ++t) sum += Eigen::Map<const Group>(a + t * n + i);
-    Eigen::Map<Group>{y + i} = sum;
+    Group sum = ViewGroup(y + i);
+    for (size_t t = 0; t < rows; ++t) sum += ViewGroup(a + t * n + i);
+    Store<kGroup>(sum, y + i);
   }
   for (size_t i = whole; i < n; ++i) {
     for (size_t t = 0; t < rows; ++t) y[i] += a[t * n + i];
@@ -230,7 +229,7 @@ void AddScaledColumns(const Real* a, const Real* x, size_t rows, size_t n, Real*
   const size_t whole = n - n % kLanes;
   for (size_t i = 0; i < whole; i += kLanes) {
     const Lanes xi = View(x + i);
-    for (size_t t = i; t < rows * n; t += n) Store(View(m + t) + View(a + t) * xi, m + t);
+    for (size_t t = i; t < rows * n; t += n) Store<kLanes>(View(m + t) + View(a + t) * xi, m + t);
   }
   for (size_t i = whole; i < n; ++i) {
     for (size_t t = i; t < rows * n; t += n) m[t] += a[t] * x[i];
@@ -247,8 +246,8 @@ void CopyRows(const Real* x, size_t x_stride, size_t rows, size_t n, Real* y, si
   const size_t whole = n - n % kGroup;
   for (; rows > 0; --rows, x += x_stride, y += y_stride) {
     for (size_t i = 0; i < whole; i += kGroup) {
-      const Group group = Eigen::Map<const Group>(x + i);
-      Eigen::Map<Group>{y + i} = group;
+      const Group group = ViewGroup(x + i);
+      Store<kGroup>(group, y + i);
     }
     for (size_t i = whole; i < n; ++i) y[i] = x[i];
   }
@@ -261,7 +260,7 @@ void Scale(Real scale, size_t n, Real* y) {
 void DecayAndAdd(Real decay, Real scale, const Real* x, size_t n, Real* y) {
   const size_t whole = n - n % kLanes;
   for (size_t i = 0; i < whole; i += kLanes) {
-    Store(decay * View(y + i) + scale * View(x + i), y + i);
+    Store<kLanes>(decay * View(y + i) + scale * View(x + i), y + i);
   }
   for (size_t i = whole; i < n; ++i) y[i] = decay * y[i] + scale * x[i];
 }
@@ -275,16 +274,20 @@ void AddScaledDifference(Real scale, const Real* a, const Real* b, size_t n, Rea
 }
 
 Real SumOfSquares(const Real* x, size_t n) {
-  Group sum = Group::Zero();
-  for (size_t i = n / kGroup; i > 0; --i, x += kGroup) sum += Eigen::Map<const Group>(x).square();
+  Group sum = Constant<kGroup>(0);
+  for (size_t i = n / kGroup; i > 0; --i, x += kGroup) {
+    const Group xi = ViewGroup(x);
+    sum += xi * xi;
+  }
   for (size_t i = n % kGroup; i > 0; --i, ++x) sum[0] += *x * *x;
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 Real SquaredDistance(const Real* a, const Real* b, size_t n) {
-  Lanes sum = Lanes::Zero();
+  Lanes sum = Constant<kLanes>(0);
   for (size_t i = n / kLanes; i > 0; --i, a += kLanes, b += kLanes) {
-    sum += (View(a) - View(b)).square();
+    const Lanes difference = View(a) - View(b);
+    sum += difference * difference;
   }
   Real* lane = sum.data();
   for (size_t i = n % kLanes; i > 0; --i, ++a, ++b) *lane++ += (*a - *b) * (*a - *b);
@@ -293,9 +296,9 @@ Real SquaredDistance(const Real* a, const Real* b, size_t n) {
 
 void PullTowards(const Real* center, Real scale, size_t n, Real* y) {
   for (size_t i = n / kGroup; i > 0; --i, center += kGroup, y += kGroup) {
-    const Group c = Eigen::Map<const Group>(center);
-    const Group pulled = c + scale * (Eigen::Map<const Group>(y) - c);
-    Eigen::Map<Group>{y} = pulled;
+    const Group c = ViewGroup(center);
+    const Group pulled = c + scale * (ViewGroup(y) - c);
+    Store<kGroup>(pulled, y);
   }
   for (size_t i = n % kGroup; i > 0; --i, ++center, ++y) *y = *center + scale * (*y - *center);
 }

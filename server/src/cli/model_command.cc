@@ -32,6 +32,7 @@ struct ShowOptions {
   std::string store;
   std::optional<uint32_t> job;
   bool cpp = false;
+  bool c = false;
   bool toml = false;
   std::string numbers;
 };
@@ -256,12 +257,15 @@ std::string TomlText(const ModelInfo& model, const std::string& folder) {
 }
 
 void ShowModel(const ShowOptions& o) {
-  if (o.cpp && o.toml) throw std::invalid_argument("--cpp and --toml print other texts; say one");
+  if (o.cpp + o.c + o.toml > 1) {
+    throw std::invalid_argument("--cpp, --c and --toml print other texts; say one");
+  }
   if (!o.numbers.empty() && !o.toml) throw std::invalid_argument("--numbers FOLDER is of --toml");
   RequireOutput(o.json, o.store);
   const posix::SharedModel model = OpenShown(o);
   const std::string text = o.toml  ? TomlText(*model, o.numbers)
                            : o.cpp ? posix::CppText(*model)
+                           : o.c   ? posix::CText(*model, o.batch_size)
                                    : Describe(*model, o);
   PrintResults(o.json, text, ToJson(*model, o.batch_size));
 }
@@ -292,6 +296,8 @@ posix::Command ShowCommand() {
           JsonRow<ShowOptions>(),
           ModelShowRow("cpp", &ShowOptions::cpp,
                        "print the model as a C++ type for firmware instead"),
+          ModelShowRow("c", &ShowOptions::c,
+                       "print the model as a header for firmware in C instead, for sotto_c.h"),
           ModelShowRow(
               "toml", &ShowOptions::toml,
               "print the model as a model file instead: all its keys, also of a named model"),

@@ -13,19 +13,6 @@ namespace {
 
 constexpr size_t kWidth = 100;
 
-// "model_softmax_64_10" for softmax-64-10: a name in C and C++ for every model's name.
-std::string Identifier(const std::string& name) {
-  std::string identifier = "model";
-  bool is_gap = true;
-  for (const char c : name) {
-    const bool is_part = c != '-' && c != '.';
-    if (is_part && is_gap) identifier += '_';
-    if (is_part) identifier += c;
-    is_gap = !is_part;
-  }
-  return identifier;
-}
-
 // Numbers between braces, as many in a line as fit.
 template <class Format>
 std::string Braced(size_t count, Format format) {
@@ -109,7 +96,7 @@ std::string NetPart(const TrainedModel& model, const std::string& name) {
 }  // namespace
 
 std::string WriteHeader(const TrainedModel& model) {
-  const std::string name = Identifier(model.info.name);
+  const std::string name = posix::ModelNamespace(model.info.name);
   const bool is_fixed = posix::IsFixedPoint(model.info);
   const Span<const float> parameters = model.parameters;
   std::string text = Head(model, name) + NetPart(model, name);

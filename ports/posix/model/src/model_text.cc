@@ -95,6 +95,33 @@ std::string TableOf(const std::vector<Row>& rows) {
   return table;
 }
 
+char ToUpper(char c) { return 'a' <= c && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+
+// The type and the ModelInfo, in the model's namespace.
+std::string CppConstants(const ModelInfo& model) {
+  const std::string space = ModelNamespace(model.name);
+  std::string text = fmt::format("namespace {} {{\n\n", space);
+  if (const uint32_t frozen = FrozenParameters(model); frozen > 0) {
+    text += fmt::format(
+        "// The weights of the frozen layers, float32, in the order of the layers. Define the "
+        "array in a\n// source file of the firmware; it stays in flash.\n"
+        "extern const float kFrozenWeights[{}];\n\n",
+        frozen);
+  }
+  if (const std::string constants =
+          PreparationConstants(model) + ClassNamesConstant(model) + DescriptionConstants(model);
+      !constants.empty()) {
+    text += constants + "\n";
+  }
+  text += fmt::format("using Net = {};\n", NetText(model));
+  const bool is_described = DescribesSamples(model);
+  return text + fmt::format(
+                    "constexpr sotto::ModelInfo kModel = "
+                    "sotto::MakeModelInfo<Net{}>(\"{}\"{});\n\n}}  // namespace {}\n",
+                    is_described ? ", kDescription" : "", model.name,
+                    model.class_names.empty() || is_described ? "" : ", kClassNames", space);
+}
+
 }  // namespace
 
 std::vector<uint32_t> InputAxes(const ModelInfo& model) {
@@ -120,26 +147,58 @@ std::string NetText(const ModelInfo& model) {
   return IsFixedPoint(model) ? fmt::format("{}FixedPoint<{}>", kIn, net) : net;
 }
 
+// A name in C and C++ for every model's name.
+std::string ModelNamespace(const std::string& name) {
+  std::string identifier = "model";
+  bool is_gap = true;
+  for (const char c : name) {
+    const bool is_part = c != '-' && c != '.';
+    if (is_part && is_gap) identifier += '_';
+    if (is_part) identifier += c;
+    is_gap = !is_part;
+  }
+  return identifier;
+}
+
 std::string CppText(const ModelInfo& model) {
-  std::string text = "#include \"sotto/nn.h\"\n\n";
-  if (const uint32_t frozen = FrozenParameters(model); frozen > 0) {
-    text += fmt::format(
-        "// The weights of the frozen layers, float32, in the order of the layers. Define the "
-        "array in a\n// source file of the firmware; it stays in flash.\n"
-        "extern const float kFrozenWeights[{}];\n\n",
-        frozen);
-  }
-  if (const std::string constants =
-          PreparationConstants(model) + ClassNamesConstant(model) + DescriptionConstants(model);
-      !constants.empty()) {
-    text += constants + "\n";
-  }
-  text += fmt::format("using Net = {};\n", NetText(model));
-  const bool is_described = DescribesSamples(model);
-  return text +
-         fmt::format("constexpr sotto::ModelInfo kModel = sotto::MakeModelInfo<Net{}>(\"{}\"{});\n",
-                     is_described ? ", kDescription" : "", model.name,
-                     model.class_names.empty() || is_described ? "" : ", kClassNames");
+  return fmt::format("#include \"sotto/nn.h\"\n\n{}", CppConstants(model));
+}
+
+// The C++ part defines the function with the constants that C has, so they cannot differ.
+std::string CText(const ModelInfo& model, uint32_t batch_size) {
+  const std::string space = ModelNamespace(model.name);
+  const std::string function = "sotto_" + space;
+  std::string prefix = space;
+  std::transform(prefix.begin(), prefix.end(), prefix.begin(), ToUpper);
+  std::string text = fmt::format(
+      "/* The model {0} for C. One C++ file of the firmware defines SOTTO_DEFINE_MODELS and\n"
+      " * includes this header, too; all others call {1}(). */\n"
+      "#ifndef SOTTO_{2}_H_\n#define SOTTO_{2}_H_\n\n#include \"sotto_c.h\"\n\n",
+      model.name, function, prefix);
+  const auto constant = [&](const char* name, size_t value, const char* comment) {
+    text += fmt::format("#define {}_{} {}{}\n", prefix, name, value, comment);
+  };
+  constant("INPUTS", model.inputs, "");
+  constant("OUTPUTS", model.outputs, "");
+  constant("CLASSES", model.classes, "");
+  constant("PARAMETERS", model.parameters, "");
+  // C has no empty array.
+  constant("PREDICT_FLOATS", std::max<size_t>(1, model.predict_floats(model)), "");
+  constant("MAX_BATCH", batch_size, "");
+  constant("WORKSPACE", MemoryOnDevice(model, batch_size).workspace,
+           " /* bytes, for batches of MAX_BATCH */");
+  return text + fmt::format(
+                    "\n#ifdef __cplusplus\nextern \"C\"\n#endif\n"
+                    "const sotto_model* {0}(void);\n\n"
+                    "#if defined(__cplusplus) && defined(SOTTO_DEFINE_MODELS)\n"
+                    "#include \"sotto/c_model.h\"\n#include \"sotto/client.h\"\n\n{1}\n"
+                    "static_assert({2}::Net::kParameters == {3}_PARAMETERS);\n"
+                    "static_assert(sotto::ClientWorkspaceBytes<{2}::Net, {3}_MAX_BATCH>() <=\n"
+                    "              {3}_WORKSPACE);\n"
+                    "const sotto_model* {0}(void) {{\n"
+                    "  static constexpr sotto_model model = {{{2}::kModel}};\n"
+                    "  return &model;\n}}\n#endif\n\n#endif /* SOTTO_{3}_H_ */\n",
+                    function, CppConstants(model), space, prefix);
 }
 
 bool DescribesSamples(const ModelInfo& model) {

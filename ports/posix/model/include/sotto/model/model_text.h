@@ -15,9 +15,17 @@ namespace sotto::posix {
 // kFrozenWeights.
 std::string NetText(const ModelInfo& model);
 
-// The model as a C++ header's lines: `using Net = sotto::nn::Sequential<...>` and a ModelInfo of
-// the same digest. Weights of frozen layers are declared, not defined.
+// The namespace of the model's constants in a header: model_softmax_64_10 for softmax-64-10.
+std::string ModelNamespace(const std::string& name);
+
+// The model as a C++ header's lines, in ModelNamespace(): `using Net = sotto::nn::Sequential<...>`
+// and a ModelInfo of the same digest. Weights of frozen layers are declared, not defined.
 std::string CppText(const ModelInfo& model);
+
+// The model as a header for C, for sotto_c.h: its sizes as constants, and the function that names
+// the model, which a C++ file with SOTTO_DEFINE_MODELS defines.
+//   batch_size  samples in the largest mini-batch, for which the workspace is counted
+std::string CText(const ModelInfo& model, uint32_t batch_size);
 
 // Whether the model says what its samples are: names or units of features, or their kind.
 bool DescribesSamples(const ModelInfo& model);
