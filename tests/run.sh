@@ -43,11 +43,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source examples/quickstart/packages.sh
 
 # Other CPUs: compilers, and emulators that run the programs.
-CROSS_PACKAGES=(g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user qemu-system-arm)
+CROSS_PACKAGES=(g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user qemu-system-arm
+  gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc)
 
 install_test_packages() {
   local packages=("${BUILD_PACKAGES[@]}" "${OPTIONAL_PACKAGES[@]}" libgtest-dev openssl
-    python3-cryptography python3-mpmath)
+    pkg-config python3-cryptography python3-mpmath)
   ! ${all} || packages+=(clang gcc-arm-none-eabi libnewlib-arm-none-eabi
     libstdc++-arm-none-eabi-newlib)
   install_packages "${packages[@]}" || return
@@ -61,6 +62,9 @@ install_test_packages() {
   install_packages libbenchmark-dev || true
   install_packages python3-numpy python3-onnx || true
   ! ${all} || install_packages "${CROSS_PACKAGES[@]}" || true
+  # Debian 12 has these headers for Arm alone, which serve.
+  ! ${all} || install_packages libstdc++-riscv64-unknown-elf-dev || true
+  ! ${all} || install_packages arduino-builder || true
   ! ${all} || install_packages ccache || true
   ! ${all} || install_packages chromium chromium-driver python3-selenium || true  # draws the pages
 }
@@ -88,7 +92,7 @@ fetch_promtool() {
 }
 
 # Labels of tests that are compiled for other CPUs, or fuzz with Clang for minutes.
-OTHER_CPUS='^(arm-linux|board|fuzz|golden|size)$'
+OTHER_CPUS='^(arm-linux|board|fuzz|golden|packages|size)$'
 
 jobs="$(nproc)"
 if [[ -n "${CI-}" ]]; then export SOTTO_WARNINGS_AS_ERRORS=ON; fi
@@ -188,10 +192,7 @@ print_summary() {
 trap 'jobs -p | xargs -r kill 2> /dev/null || true' EXIT
 timed 'build: host, by the quickstart' quickstart
 timed 'packages and sources' install_and_fetch
-if ${all}; then
-  timed 'build: cortex-m4' build_cortex_m4
-  timed 'build: host-asan' build host-asan -DCMAKE_CXX_COMPILER=clang++ "${test_options[@]}"
-fi
+! ${all} || timed 'build: host-asan' build host-asan -DCMAKE_CXX_COMPILER=clang++ "${test_options[@]}"
 timed 'build: host, the tests' build host "${test_options[@]}"
 
 # Builds for other CPUs compile an object once, where several of them have it with the same flags.
@@ -199,6 +200,7 @@ if ${all} && command -v ccache > /dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
   export CCACHE_DIR="${PWD}/build/cache/ccache" CCACHE_NOHASHDIR=1
 fi
+! ${all} || timed 'build: cortex-m4' build_cortex_m4
 
 # Both suites run even if the first one fails.
 failed=false

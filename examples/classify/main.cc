@@ -5,7 +5,7 @@
 // sample has none, 2 the samples are not of the model's size. Part of examples/classify.
 #include SOTTO_TRAINED_MODEL
 
-#include "sotto/mps2/semihosting.h"
+#include "sotto/emulated/semihosting.h"
 
 // The unchanged file. A sensor of yours fills `features` instead.
 __asm(
@@ -50,8 +50,8 @@ int main(int, char**) {
   for (const float* at = sotto_samples_begin; at != sotto_samples_end; at += Net::kInputs) {
     uint32_t label = 0;
     if (!Classify(at, &label)) return 1;
-    sotto::mps2::Print(label);
-    sotto::mps2::Print("\n");
+    sotto::emulated::Print(label);
+    sotto::emulated::Print("\n");
   }
   return 0;
 }

@@ -1,10 +1,10 @@
 #include "classify.h"
 
-#include "sotto/mps2/semihosting.h"
+#include "sotto/emulated/semihosting.h"
 
 namespace sotto {
 
-using mps2::Print;
+using emulated::Print;
 
 Status Classify(const ModelInfo& model, Span<const float> parameters, const SampleSource& samples,
                 Span<float> memory) {

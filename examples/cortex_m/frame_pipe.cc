@@ -1,9 +1,9 @@
 // SOTTO_FRAMES is the largest frame, in bytes. A radio of yours takes the place of UartFrames().
 #include "link_pipe.h"
 #include "sotto/bytes.h"
+#include "sotto/emulated/uart.h"
+#include "sotto/emulated/uart_frames.h"
 #include "sotto/frame_link.h"
-#include "sotto/mps2/uart.h"
-#include "sotto/mps2/uart_frames.h"
 #include "sotto/serial_frames.h"
 
 namespace sotto {
@@ -13,7 +13,8 @@ constexpr uint8_t kFrameSize = SOTTO_FRAMES;
 
 // A whole turn lies in the UART's buffer while the board computes.
 constexpr uint8_t kWindow = kFrameSize <= 56 ? 16 : 4;
-static_assert(kWindow * (kFrameSize + kSerialOverhead) <= mps2::kUartBuffer, "a turn of frames");
+static_assert(kWindow * (kFrameSize + kSerialOverhead) <= emulated::kUartBuffer,
+              "a turn of frames");
 
 constexpr uint32_t kCloseMs = 2000;
 
@@ -29,7 +30,7 @@ FrameLinkConfig Config() {
 uint8_t memory[FrameLinkBytes(kFrameSize, kWindow)];
 FrameLink link(Config(), memory);
 
-Status Move(const Port& port) { return MoveFrames(&link, mps2::UartFrames(), port, 5); }
+Status Move(const Port& port) { return MoveFrames(&link, emulated::UartFrames(), port, 5); }
 
 }  // namespace
 
@@ -37,7 +38,7 @@ Status OpenPipe(const Port& port) {
   uint8_t nonce[4] = {};
   const Status status = port.entropy(port.context, MutableByteSpan(nonce));
   if (status != Status::kOk) return status;
-  mps2::DiscardUartFrames();
+  emulated::DiscardUartFrames();
   return link.Open(LoadU32Le(nonce), port.now_ms(port.context));
 }
 

@@ -1,12 +1,12 @@
 #include "keeper.h"
 
 #include "classify.h"
-#include "sotto/mps2/semihosting.h"
+#include "sotto/emulated/semihosting.h"
 
 namespace sotto {
 namespace {
 
-using mps2::Print;
+using emulated::Print;
 
 void PrintFailure(const char* what, Status status) {
   Print(what);

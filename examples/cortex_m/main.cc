@@ -14,12 +14,12 @@
 #include "keeper.h"
 #include "server_link.h"
 #include "sotto/client.h"
-#include "sotto/mps2/clock.h"
-#include "sotto/mps2/insecure_entropy.h"
-#include "sotto/mps2/model_flash.h"
-#include "sotto/mps2/semihosting.h"
-#include "sotto/mps2/stack.h"
-#include "sotto/mps2/uart.h"
+#include "sotto/emulated/clock.h"
+#include "sotto/emulated/insecure_entropy.h"
+#include "sotto/emulated/model_flash.h"
+#include "sotto/emulated/semihosting.h"
+#include "sotto/emulated/stack.h"
+#include "sotto/emulated/uart.h"
 #include "sotto/seeded_entropy.h"
 #include "sotto/self_test.h"
 #include "tls_pool.h"
@@ -27,7 +27,7 @@
 namespace sotto {
 namespace {
 
-using mps2::Print;
+using emulated::Print;
 
 constexpr int kDone = 0;
 constexpr int kBadBuild = 2;
@@ -67,7 +67,7 @@ Key DeviceSecret() {
   return key;
 }
 
-uint64_t NowMs(void*) { return mps2::NowMs(); }
+uint64_t NowMs(void*) { return emulated::NowMs(); }
 
 ClientConfig MakeConfig(const Port& port) {
   ClientConfig config;
@@ -161,16 +161,16 @@ bool IsInFetch(const Client& client) {
 // The wait that the client asks for. Between two polls a session that resumes is closed. Within a
 // round the link stays as it is: when such a wait begins tells how long the training took.
 void Wait(Client& client, [[maybe_unused]] ServerLink& link, [[maybe_unused]] Keeper* keeper) {
-  const uint64_t end_ms = mps2::NowMs() + client.wait_ms();
-  if constexpr (kKeepsModel) keeper->OnWait(mps2::NowMs());
+  const uint64_t end_ms = emulated::NowMs() + client.wait_ms();
+  if constexpr (kKeepsModel) keeper->OnWait(emulated::NowMs());
 #if defined(SOTTO_RESUME_TLS)
   if (client.state() == Client::State::kHello && client.wait_ms() >= kCloseBeforeMs) {
     link.Close();
     client.OnLinkLost();
   }
 #endif
-  const uint64_t now_ms = mps2::NowMs();
-  if (now_ms < end_ms) mps2::SleepMs(static_cast<uint32_t>(end_ms - now_ms));
+  const uint64_t now_ms = emulated::NowMs();
+  if (now_ms < end_ms) emulated::SleepMs(static_cast<uint32_t>(end_ms - now_ms));
 }
 
 // Takes part in rounds until the job is done.
@@ -217,7 +217,7 @@ void PrintUse(const char* name, uint32_t used, uint32_t size) {
 }
 
 void ReportMemory() {
-  PrintUse("stack: ", mps2::StackUsed(), mps2::StackSize());
+  PrintUse("stack: ", emulated::StackUsed(), emulated::StackSize());
   PrintUse("TLS pool: ", TlsPoolUsed(), TlsPoolSize());
 }
 
@@ -239,7 +239,7 @@ bool Announce() {
 // The model in flash, or nullptr: it is in RAM.
 KeptModel* OpenKeptModel() {
   if constexpr (kKeepsModel) {
-    static KeptModel kept(mps2::OpenModelFlash(kSottoDeviceId), Net::kParameters);
+    static KeptModel kept(emulated::OpenModelFlash(kSottoDeviceId), Net::kParameters);
     return &kept;
   }
   return nullptr;
@@ -265,13 +265,13 @@ Keeper* StartKeeper([[maybe_unused]] KeptModel* kept, [[maybe_unused]] Client* c
 }
 
 int Run() {
-  mps2::StartClock();
-  mps2::StartUart();
+  emulated::StartClock();
+  emulated::StartUart();
   StartTlsPool();
   if (!Announce()) return kBadBuild;
-  static mps2::InsecureEntropy entropy(DeviceSecret());
+  static emulated::InsecureEntropy entropy(DeviceSecret());
   static SeededEntropy nonces(DeviceSecret());
-  const Port port = {NowMs, mps2::InsecureEntropy::Fill, &entropy};
+  const Port port = {NowMs, emulated::InsecureEntropy::Fill, &entropy};
   const Port seeded_port = {NowMs, SeededEntropy::Fill, &nonces};
   KeptModel* const kept = OpenKeptModel();
   const ClientBuffers buffers = MakeBuffers(kept);

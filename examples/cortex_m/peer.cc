@@ -13,12 +13,12 @@
 #include SOTTO_PEER_JOB
 
 #include "server_link.h"
-#include "sotto/mps2/clock.h"
-#include "sotto/mps2/insecure_entropy.h"
-#include "sotto/mps2/record_store.h"
-#include "sotto/mps2/semihosting.h"
-#include "sotto/mps2/stack.h"
-#include "sotto/mps2/uart.h"
+#include "sotto/emulated/clock.h"
+#include "sotto/emulated/insecure_entropy.h"
+#include "sotto/emulated/record_store.h"
+#include "sotto/emulated/semihosting.h"
+#include "sotto/emulated/stack.h"
+#include "sotto/emulated/uart.h"
 #include "sotto/peer_node.h"
 #include "sotto/peer_wire.h"
 #include "sotto/self_test.h"
@@ -27,7 +27,7 @@
 namespace sotto {
 namespace {
 
-using mps2::Print;
+using emulated::Print;
 using Progress = PeerNode::Progress;
 
 constexpr int kDone = 0;
@@ -54,7 +54,7 @@ Key DeviceSecret() {
   return key;
 }
 
-uint64_t NowMs(void*) { return mps2::NowMs(); }
+uint64_t NowMs(void*) { return emulated::NowMs(); }
 
 PeerConfig MakeConfig(const Port& port, const PersistentStore& store) {
   PeerConfig config;
@@ -106,7 +106,7 @@ int TakePart(PeerTrainer& trainer, PeerNode& node, ServerLink& link) {
       told = trainer.publication_version();
       PrintStep(trainer.step(), trainer.steps(), ": publication fixed, version ", told);
     }
-    if (progress == Progress::kWait) mps2::SleepMs(node.wait_ms());
+    if (progress == Progress::kWait) emulated::SleepMs(node.wait_ms());
     if (progress != Progress::kSend) continue;
     PeerReply reply;
     const bool is_directory = node.where().is_directory;
@@ -124,9 +124,9 @@ int TakePart(PeerTrainer& trainer, PeerNode& node, ServerLink& link) {
 void Report(const PeerTrainer& trainer, const PeerNode& node) {
   PrintStep(trainer.step(), trainer.steps(), ": publications accepted ", node.accepted());
   Print("stack: ");
-  Print(mps2::StackUsed());
+  Print(emulated::StackUsed());
   Print(" of ");
-  Print(mps2::StackSize());
+  Print(emulated::StackSize());
   Print(" bytes used\nTLS pool: ");
   Print(TlsPoolUsed());
   Print(" of ");
@@ -148,16 +148,16 @@ bool Announce() {
 }
 
 int Run() {
-  mps2::StartClock();
-  mps2::StartUart();
+  emulated::StartClock();
+  emulated::StartUart();
   StartTlsPool();
   if (!Announce()) return kBadBuild;
-  static mps2::InsecureEntropy entropy(DeviceSecret());
+  static emulated::InsecureEntropy entropy(DeviceSecret());
   static PeerTrainer trainer;
   static SeededPeerEntropy noise(DeviceSecret(), &trainer);
-  const Port port = {NowMs, mps2::InsecureEntropy::Fill, &entropy};
+  const Port port = {NowMs, emulated::InsecureEntropy::Fill, &entropy};
   const Port seeded_port = {NowMs, SeededPeerEntropy::Fill, &noise};
-  static mps2::RecordStore store(kSottoDeviceId);
+  static emulated::RecordStore store(kSottoDeviceId);
   const PeerMemory memory =
       MakePeerBuffers<Net, kPeerJob.batch_size, kFrameBytes>(vectors, workspace);
   const Status s =

@@ -2,8 +2,8 @@
 
 #include "link_pipe.h"
 #include "sotto/bytes.h"
-#include "sotto/mps2/clock.h"
-#include "sotto/mps2/semihosting.h"
+#include "sotto/emulated/clock.h"
+#include "sotto/emulated/semihosting.h"
 
 namespace sotto {
 namespace {
@@ -15,13 +15,13 @@ constexpr uint16_t kMaxFragment = 512;
 
 int ServerLink::Send(void* context, const uint8_t* bytes, size_t size) {
   const int sent = PipeSend({bytes, size});
-  if (sent > 0) static_cast<ServerLink*>(context)->last_byte_ms_ = mps2::NowMs();
+  if (sent > 0) static_cast<ServerLink*>(context)->last_byte_ms_ = emulated::NowMs();
   return sent;
 }
 
 int ServerLink::Receive(void* context, uint8_t* out, size_t size) {
   const int received = PipeReceive({out, size});
-  if (received > 0) static_cast<ServerLink*>(context)->last_byte_ms_ = mps2::NowMs();
+  if (received > 0) static_cast<ServerLink*>(context)->last_byte_ms_ = emulated::NowMs();
   return received;
 }
 
@@ -42,16 +42,16 @@ Status ServerLink::Open() {
 // The beginning of an exchange.
 Status ServerLink::Start() {
 #if defined(SOTTO_RESUME_TLS)
-  ticket_.Retire(mps2::NowMs());
+  ticket_.Retire(emulated::NowMs());
 #endif
   const Status status = is_open_ ? Status::kOk : Open();
-  last_byte_ms_ = mps2::NowMs();
+  last_byte_ms_ = emulated::NowMs();
   return status;
 }
 
 // Returns kLinkLost after too long a silence.
 Status ServerLink::AwaitBytes() {
-  if (mps2::NowMs() - last_byte_ms_ > kLinkTimes.silence_ms) return Status::kLinkLost;
+  if (emulated::NowMs() - last_byte_ms_ > kLinkTimes.silence_ms) return Status::kLinkLost;
   PipeWait(port_, link_.wants_write());
   return Status::kOk;
 }
@@ -62,9 +62,9 @@ Status ServerLink::Finish(Status status) {
     pause_ms_ = kLinkTimes.first_pause_ms;
     return status;
   }
-  mps2::Print("link: ");
-  mps2::Print(StatusName(status));
-  mps2::Print("\n");
+  emulated::Print("link: ");
+  emulated::Print(StatusName(status));
+  emulated::Print("\n");
   // After silence no peer reads the close_notify, and the next peer must not receive it.
   if (status != Status::kLinkLost) Close();
   is_open_ = false;
@@ -81,7 +81,7 @@ void ServerLink::BackOff() {
   uint8_t random[4] = {};
   // An error can be ignored: without entropy there is no jitter, but no session either.
   (void)port_.entropy(port_.context, MutableByteSpan(random));
-  mps2::SleepMs(pause_ms_ / 2 + LoadU32Le(random) % (pause_ms_ / 2));
+  emulated::SleepMs(pause_ms_ / 2 + LoadU32Le(random) % (pause_ms_ / 2));
   pause_ms_ = pause_ms_ < kLinkTimes.last_pause_ms / 2 ? 2 * pause_ms_ : kLinkTimes.last_pause_ms;
 }
 

@@ -1,6 +1,6 @@
 #include "shard.h"
 
-#include "sotto/mps2/semihosting.h"
+#include "sotto/emulated/semihosting.h"
 #include "sotto/shard.h"
 
 // The unchanged file.
@@ -26,9 +26,9 @@ SampleSource FlashSamples(const ModelInfo& model) {
   const auto size = static_cast<size_t>(sotto_shard_end - sotto_shard_begin);
   const ShardStatus status = shard.Open({sotto_shard_begin, size}, model);
   if (status != ShardStatus::kOk) {
-    mps2::Print("the samples in flash: ");
-    mps2::Print(ShardText(status));
-    mps2::Print("\n");
+    emulated::Print("the samples in flash: ");
+    emulated::Print(ShardText(status));
+    emulated::Print("\n");
   }
   return shard.source();
 }

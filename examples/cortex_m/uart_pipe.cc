@@ -1,19 +1,19 @@
 #include "link_pipe.h"
-#include "sotto/mps2/uart.h"
+#include "sotto/emulated/uart.h"
 
 namespace sotto {
 
 Status OpenPipe(const Port&) {
-  mps2::UartDiscard();
+  emulated::UartDiscard();
   return Status::kOk;
 }
 
-int PipeSend(ByteSpan bytes) { return mps2::UartSend(bytes); }
+int PipeSend(ByteSpan bytes) { return emulated::UartSend(bytes); }
 
-int PipeReceive(MutableByteSpan out) { return mps2::UartReceive(out); }
+int PipeReceive(MutableByteSpan out) { return emulated::UartReceive(out); }
 
 void PipeWait(const Port&, bool wants_write) {
-  if (!wants_write) mps2::UartWait();
+  if (!wants_write) emulated::UartWait();
 }
 
 void ClosePipe(const Port&) {}

@@ -77,9 +77,19 @@ class Function:
         self.calls_pointer = False
         self.is_dynamic = False
         self.goes_on = False  # into the function behind it, as libgcc's assembly does
+        self.popped = None  # the register that the last `pop` of one register filled
+        self.holds_sp = set()  # registers to which the stack pointer was copied
 
     def add(self, address, operation, operands):
         taken = stack_taken(operation, operands)
+        # Armv6-M: back from a frame of a constant size, and back to the caller.
+        if match := re.match(r"(r\d+), sp(, #0)?$", operands):
+            self.holds_sp.add(match[1])
+        elif operation.startswith("mov") and operands.removeprefix("sp, ") in self.holds_sp:
+            taken = 0
+        elif operation == "pop" and (match := re.match(r"\{(r\d+)\}$", operands)):
+            self.popped = match[1]
+        is_return = operation == "bx" and operands in ("lr", self.popped)
         self.is_dynamic |= taken is None
         self.frame += taken or 0
         is_call = re.match(r"blx?(\.|$)", operation)
@@ -88,9 +98,9 @@ class Function:
             # Back to its own beginning is a loop, except by a call.
             if is_call or int(target[1], 16) != self.begin:
                 self.targets.add(int(target[1], 16))
-        elif is_call or operation == "bx" and operands != "lr":
+        elif is_call or operation == "bx" and not is_return:
             self.calls_pointer = True
-        elif operands.startswith("pc, ") and "[sp]" not in operands:
+        elif operands.startswith("pc, ") and "[sp]" not in operands and operation != "mov":  # a table's jump
             self.calls_pointer = True
         # A call at the end does not return.
         is_last = re.match(r"(b|bl|bx|udf|bkpt)(\.[nw])?$", operation) or "pc" in operands

@@ -14,7 +14,7 @@ endforeach()
 # What a TLS handshake costs: built where Mbed TLS has the server's side, too.
 if(SOTTO_MBEDTLS_CONFIG MATCHES "mbedtls_both\\.h$")
   add_executable(handshake ${sotto_root}/tests/instructions/handshake.cc tls_pool.cc)
-  target_link_libraries(handshake PRIVATE sotto::sdk sotto::tls sotto::port_mps2)
+  target_link_libraries(handshake PRIVATE sotto::tls sotto::emulated_board sotto::port_conformance)
   target_include_directories(handshake PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${sotto_root}/tests)
   target_include_directories(handshake SYSTEM PRIVATE ${SOTTO_MBEDTLS_SOURCE_DIR}/include)
   sotto_own_sources(handshake)

@@ -29,7 +29,7 @@ expect() {
   arm-none-eabi-g++ -mcpu=cortex-m3 -mthumb -Os -fno-exceptions -c -o "${work}/main.obj" -x c++ -
   arm-none-eabi-g++ -mcpu=cortex-m3 -mthumb --specs=nano.specs -nostartfiles \
     -L "${source_dir}/ports/mps2/linker" -T an385.ld -o "${work}/main" "${work}/main.obj" \
-    "${images}/cortex-m3/sotto/ports/mps2/libsotto_port_mps2.a"
+    "${images}/cortex-m3/sotto/ports/mps2/libsotto_emulated_board.a"
   call_graph "${work}/main" "${work}" > "${work}/bound" 2> "${work}/faults" || status=$?
   printf '%s\n' "$@" | diff - "${work}/faults"
   ((status == 1))

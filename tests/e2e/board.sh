@@ -40,8 +40,6 @@ seed=(--seed 7 --insecure-seed)
 noise=(--noise-multiplier 1 --colluders 0)
 # The core of device 0, 1, ...; the last device is a sotto-client.
 cores=(cortex-m4 cortex-m3 cortex-m7 cortex-m33 cortex-m55)
-declare -A machines=([cortex-m3]=mps2-an385 [cortex-m4]=mps2-an386 [cortex-m7]=mps2-an500
-  [cortex-m33]=mps2-an505 [cortex-m55]=mps3-an547)
 trap 'jobs -pr | xargs -r kill 2> /dev/null || true' EXIT  # one may have ended meanwhile
 
 skip_what_is_missing() {
@@ -185,7 +183,7 @@ refuse_the_wrong() {
   grep -q 'SOTTO_INSECURE_ENTROPY=ON' refused.txt || fail "$(cat refused.txt)"
   ! arm-none-eabi-g++ -mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard --specs=nano.specs \
     -nostartfiles -L "${source_dir}/ports/mps2/linker" -T an386.ld -o with_heap -x c++ - -x none \
-    cortex-m4/sotto/ports/mps2/libsotto_port_mps2.a > with_heap.txt 2>&1 << 'END' || fail "malloc links"
+    cortex-m4/sotto/ports/mps2/libsotto_emulated_board.a > with_heap.txt 2>&1 << 'END' || fail "malloc links"
 #include <cstdlib>
 int main(int argc, char**) { return std::malloc(static_cast<size_t>(argc)) == nullptr; }
 END
@@ -207,11 +205,10 @@ serve() {
 # board DEVICE FIRMWARE PORT: switches it on, its log in board-DEVICE.log; sets board. QEMU connects
 # anew a second after it has lost the server.
 board() {
-  qemu-system-arm -M "${machines[${cores[$1]}]}" -display none \
-    -monitor "unix:monitor-$1,server=on,wait=off" \
+  set_qemu "${cores[$1]}"
+  "${qemu[@]}" -monitor "unix:monitor-$1,server=on,wait=off" \
     -chardev "socket,id=server,host=127.0.0.1,port=$3,nodelay=on,reconnect=1" -serial chardev:server \
-    -semihosting-config enable=on,target=native -kernel "${images}/${cores[$1]}/$2" \
-    >> "board-$1.log" 2>&1 &
+    -kernel "${images}/${cores[$1]}/$2" >> "board-$1.log" 2>&1 &
   board=$!
 }
 
@@ -447,8 +444,8 @@ expect_refusal() {
 # expect_bad_samples FIRMWARE REASON: the board ends before it looks for a server.
 expect_bad_samples() {
   local status=0
-  timeout 60 qemu-system-arm -M "${machines[cortex-m4]}" -display none -monitor none -serial none \
-    -semihosting-config enable=on,target=native -kernel "${images}/cortex-m4/$1" > samples.log 2>&1 || status=$?
+  set_qemu cortex-m4
+  timeout 60 "${qemu[@]}" -monitor none -serial none -kernel "${images}/cortex-m4/$1" > samples.log 2>&1 || status=$?
   ((status == 2)) || fail "the board ended with status ${status}"
   grep -qx "the samples in flash: $2" samples.log || fail "the board did not say: $2"
 }
@@ -583,23 +580,14 @@ peers() {
 port() {
   local core
   rm -f port
-  /usr/bin/python3 - << 'END' &
-import pathlib
-import socket
-
-listener = socket.create_server(("127.0.0.1", 0))
-pathlib.Path("port").write_text(f"{listener.getsockname()[1]}\n")
-while True:
-    board, _ = listener.accept()
-    while data := board.recv(4096):
-        board.sendall(data)
-END
+  /usr/bin/python3 -B "${source_dir}/tests/device/echo_server.py" port &
   await port
   for core in "${cores[@]}"; do
     rm -f port_check.*
-    qemu-system-arm -M "${machines[${core}]}" -display none -monitor none \
+    set_qemu "${core}"
+    "${qemu[@]}" -monitor none \
       -chardev "socket,id=echo,host=127.0.0.1,port=$(cat port),nodelay=on" -serial chardev:echo \
-      -semihosting-config enable=on,target=native -kernel "${images}/${core}/bin/port_check" ||
+      -kernel "${images}/${core}/bin/port_check" ||
       fail "the port breaks its rules on ${core}"
   done
 }
@@ -608,9 +596,9 @@ END
 store() {
   local core=cortex-m4 last=0 found saved start
   rm -f store_check.* store.log
+  set_qemu "${core}"
   for ((start = 1; start <= 25; start++)); do
-    qemu-system-arm -M "${machines[${core}]}" -display none -monitor none -serial none \
-      -semihosting-config enable=on,target=native -kernel "${images}/${core}/bin/store_check" > store.log 2>&1 &
+    "${qemu[@]}" -monitor none -serial none -kernel "${images}/${core}/bin/store_check" > store.log 2>&1 &
     board=$!
     await_line store.log '^found [0-9]*\.$'
     sleep "0.$((RANDOM % 40 + 10))"

@@ -1,13 +1,16 @@
 #include "golden/check.h"
 
 #include "device/cells.h"
-#include "device/line.h"
 #include "golden/digests.h"
 #include "sotto/bytes.h"
+#include "sotto/conformance/line.h"
 #include "sotto/quantizer.h"
 
 namespace sotto::golden {
 namespace {
+
+using conformance::Hex;
+using conformance::Line;
 
 #include "golden/golden_values.inc"
 

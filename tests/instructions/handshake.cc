@@ -8,14 +8,16 @@
 #include <mbedtls/memory_buffer_alloc.h>
 #include <new>
 
-#include "device/line.h"
-#include "sotto/mps2/counter.h"
-#include "sotto/mps2/semihosting.h"
+#include "sotto/conformance/line.h"
+#include "sotto/emulated/counter.h"
+#include "sotto/emulated/semihosting.h"
 #include "sotto/tls.h"
 #include "sotto/tls_tickets.h"
 
 namespace sotto {
 namespace {
+
+using conformance::Line;
 
 constexpr uint8_t kName[] = {'b', 'o', 'a', 'r', 'd', '-', '0', '0', '0', '0', '0', '0'};
 
@@ -89,9 +91,9 @@ struct Meeting {
   // Adds what the call takes.
   template <class Call>
   Status Count(const Call& call) {
-    const uint32_t begin = mps2::Ticks();
+    const uint32_t begin = emulated::Ticks();
     const Status status = call();
-    instructions += uint64_t{mps2::Ticks() - begin} * mps2::NanosecondsPerTick();
+    instructions += uint64_t{emulated::Ticks() - begin} * emulated::NanosecondsPerTick();
     return status;
   }
 
@@ -127,7 +129,7 @@ bool Measure(TlsContext& server, const Port& port, TlsTicket* ticket) {
   } else {
     line << StatusName(status) << "\n";
   }
-  mps2::Print(line.text());
+  emulated::Print(line.text());
   return status == Status::kOk;
 }
 

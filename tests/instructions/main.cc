@@ -4,16 +4,18 @@
 // does. Prints "NAME: N", N in tenths of an instruction, for each part; ends with 1 if a part
 // fails.
 #include "device/cells.h"
-#include "device/line.h"
+#include "sotto/conformance/line.h"
 #include "sotto/dither.h"
+#include "sotto/emulated/counter.h"
+#include "sotto/emulated/semihosting.h"
 #include "sotto/model_difference.h"
-#include "sotto/mps2/counter.h"
-#include "sotto/mps2/semihosting.h"
 #include "sotto/random.h"
 #include "sotto/update_codec.h"
 
 namespace sotto {
 namespace {
+
+using conformance::Line;
 
 constexpr uint32_t kCoordinates = 7840;  // the weights of softmax regression on 28 x 28 images
 constexpr float kClip = 0.4f;
@@ -141,9 +143,9 @@ constexpr struct {
               {"the check of a model", CheckModel}};
 
 bool Measure(const char* name, Status (*run)()) {
-  const uint32_t start = mps2::Ticks();
+  const uint32_t start = emulated::Ticks();
   const Status status = run();
-  const uint64_t nanoseconds = uint64_t{mps2::Ticks() - start} * mps2::NanosecondsPerTick();
+  const uint64_t nanoseconds = uint64_t{emulated::Ticks() - start} * emulated::NanosecondsPerTick();
   Line line;
   line << name << ": ";
   if (status == Status::kOk) {
@@ -151,7 +153,7 @@ bool Measure(const char* name, Status (*run)()) {
   } else {
     line << StatusName(status) << "\n";
   }
-  mps2::Print(line.text());
+  emulated::Print(line.text());
   return status == Status::kOk;
 }
 

@@ -10,15 +10,17 @@
 // deltas are random and none is zero, so that no kernel skips any. The multiply-accumulates are
 // those of the definition: all that the three need, without padding. A net's counts include the
 // whole training, as in training.cc; its memory is larger than most boards have (nets/an386.ld).
-#include "device/line.h"
 #include "sotto/client.h"
+#include "sotto/conformance/line.h"
+#include "sotto/emulated/counter.h"
+#include "sotto/emulated/semihosting.h"
 #include "sotto/models.h"
-#include "sotto/mps2/counter.h"
-#include "sotto/mps2/semihosting.h"
 #include "sotto/train.h"
 
 namespace sotto {
 namespace {
+
+using conformance::Line;
 
 using nn::LayerPlan;
 
@@ -47,11 +49,11 @@ void FillAtRandom(size_t n, float* values) {
 void Print(const char* name, uint64_t count) {
   Line line;
   line << name << ": " << count << "\n";
-  mps2::Print(line.text());
+  emulated::Print(line.text());
 }
 
 uint64_t InstructionsSince(uint32_t start) {
-  return uint64_t{mps2::Ticks() - start} * mps2::NanosecondsPerTick();
+  return uint64_t{emulated::Ticks() - start} * emulated::NanosecondsPerTick();
 }
 
 // The calls are what a walker makes, for one sample.
@@ -63,14 +65,14 @@ void MeasureLayer(const char* name, const LayerPlan& layer, uint64_t products) {
   const nn::LayerCall call{layer.info, g_base, input, output, kept, kept + layer.kept};
   FillAtRandom(layer.parameters(), g_base);
   FillAtRandom(layer.info.input.size(), input);
-  uint32_t start = mps2::Ticks();
+  uint32_t start = emulated::Ticks();
   layer.functions.forward(call);
   uint64_t instructions = InstructionsSince(start);
   FillAtRandom(layer.info.output.size(), output);
-  start = mps2::Ticks();
+  start = emulated::Ticks();
   layer.functions.add_gradient(call, g_parameters);
   instructions += InstructionsSince(start);
-  start = mps2::Ticks();
+  start = emulated::Ticks();
   layer.functions.input_delta(call);
   instructions += InstructionsSince(start);
   Print(name, (instructions * 10 + products - 1) / products);
@@ -119,10 +121,10 @@ Status Train(const ModelInfo& model) {
 }
 
 bool MeasureNet(const ModelInfo& model) {
-  const uint32_t start = mps2::Ticks();
+  const uint32_t start = emulated::Ticks();
   if (Train(model) != Status::kOk) return false;
   const uint64_t instructions = InstructionsSince(start);
-  mps2::Print("sample of ");
+  emulated::Print("sample of ");
   Print(model.name, instructions / kSamples);
   return true;
 }

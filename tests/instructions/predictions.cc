@@ -3,14 +3,16 @@
 // To be run by `qemu-system-arm -icount shift=0`, where the counter counts instructions;
 // tests/size/table.sh does. Prints "predict NAME: N" for each model, parameters and features in
 // flash; ends with 1 if a prediction fails.
-#include "device/line.h"
+#include "sotto/conformance/line.h"
+#include "sotto/emulated/counter.h"
+#include "sotto/emulated/semihosting.h"
 #include "sotto/models.h"
-#include "sotto/mps2/counter.h"
-#include "sotto/mps2/semihosting.h"
 #include "sotto/predict.h"
 
 namespace sotto {
 namespace {
+
+using conformance::Line;
 
 constexpr uint32_t kMaxInputs = 784;
 constexpr uint32_t kMaxOutputs = 10;
@@ -54,14 +56,15 @@ bool Measure(const char* name, const Number* parameters) {
   const Span<const float> features(kFeatures.values, Net::kInputs);
   const Span<float> outputs(g_outputs, Net::kOutputs);
   bool ok = true;
-  const uint32_t start = mps2::Ticks();
+  const uint32_t start = emulated::Ticks();
   for (uint32_t i = 0; i < kTimes; ++i) {
     ok = ok && Predict(kModel, all, features, g_scratch, outputs) == Status::kOk;
   }
-  const uint64_t instructions = uint64_t{mps2::Ticks() - start} * mps2::NanosecondsPerTick();
+  const uint64_t instructions =
+      uint64_t{emulated::Ticks() - start} * emulated::NanosecondsPerTick();
   Line line;
   line << "predict " << name << ": " << instructions / kTimes << "\n";
-  mps2::Print(line.text());
+  emulated::Print(line.text());
   return ok;
 }
 

@@ -4,14 +4,16 @@
 // training_table.sh does. Prints "NAME: N", N in instructions a sample, for each model; ends with 1
 // if one fails. The counts include the whole training: the order of the samples, reading them
 // (bytes, by a table of 256 floats), the steps and the clipping after each step.
-#include "device/line.h"
+#include "sotto/conformance/line.h"
+#include "sotto/emulated/counter.h"
+#include "sotto/emulated/semihosting.h"
 #include "sotto/models.h"
-#include "sotto/mps2/counter.h"
-#include "sotto/mps2/semihosting.h"
 #include "sotto/train.h"
 
 namespace sotto {
 namespace {
+
+using conformance::Line;
 
 constexpr uint32_t kSamples = 50;
 constexpr uint32_t kStored = 10;  // sample i is stored as i % kStored
@@ -24,10 +26,12 @@ constexpr ModelInfo kModels[] = {
     MakeModelInfo<Softmax64x10>("softmax-64-10"),
     MakeModelInfo<FixedSoftmax784x10>("softmax-784-10-q"),
     MakeModelInfo<FixedSoftmax64x10>("softmax-64-10-q"),
+#if !defined(SOTTO_SOFTMAX_ALONE)
     MakeModelInfo<Mlp>("mlp-196-32-10"),
     MakeModelInfo<nn::FixedPoint<Mlp>>("mlp-196-32-10-q"),
     MakeModelInfo<SmallCnn>("small-cnn"),
     MakeModelInfo<nn::FixedPoint<SmallCnn>>("small-cnn-q"),
+#endif
 };
 
 constexpr uint32_t kMaxInputs = 784;
@@ -100,9 +104,10 @@ Status Train(const ModelInfo& model) {
 }
 
 bool Measure(const ModelInfo& model) {
-  const uint32_t start = mps2::Ticks();
+  const uint32_t start = emulated::Ticks();
   const Status status = Train(model);
-  const uint64_t instructions = uint64_t{mps2::Ticks() - start} * mps2::NanosecondsPerTick();
+  const uint64_t instructions =
+      uint64_t{emulated::Ticks() - start} * emulated::NanosecondsPerTick();
   Line line;
   line << model.name << ": ";
   if (status == Status::kOk) {
@@ -110,7 +115,7 @@ bool Measure(const ModelInfo& model) {
   } else {
     line << StatusName(status) << "\n";
   }
-  mps2::Print(line.text());
+  emulated::Print(line.text());
   return status == Status::kOk;
 }
 

@@ -1,5 +1,5 @@
 // What an assertion of Eigen's does when it fails. With EIGEN_NO_MALLOC one stands before each
-// allocation. Included before every source by no_heap.sh.
+// allocation. Included first where Eigen is used.
 #pragma once
 
 extern "C" [[noreturn]] void SottoEigenFailed();  // traps.cc

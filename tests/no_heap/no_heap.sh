@@ -27,8 +27,7 @@ expect() {
   }
 }
 
-build_for cortex-m4 Os "${work}" no_heap_programs -DSOTTO_WARNINGS_AS_ERRORS=ON \
-  "-DCMAKE_CXX_FLAGS_MINSIZEREL=-Os -DNDEBUG -include ${PWD}/tests/no_heap/eigen_trap.h"
+build_for cortex-m4 Os "${work}" no_heap_programs -DSOTTO_WARNINGS_AS_ERRORS=ON -DSOTTO_EIGEN_TRAP=ON
 expect 0 no_heap
 expect 91 no_heap_malloc
 expect 92 no_heap_new

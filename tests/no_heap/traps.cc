@@ -3,14 +3,14 @@
 #include <cstddef>
 #include <new>
 
-#include "sotto/mps2/semihosting.h"
+#include "sotto/emulated/semihosting.h"
 
 namespace {
 
 [[noreturn]] void End(const char* how, int status) {
-  sotto::mps2::Print(how);
-  sotto::mps2::Print(" asks for memory\n");
-  sotto::mps2::Exit(status);
+  sotto::emulated::Print(how);
+  sotto::emulated::Print(" asks for memory\n");
+  sotto::emulated::Exit(status);
 }
 
 }  // namespace

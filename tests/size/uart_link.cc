@@ -1,7 +1,7 @@
 // The device on the board's UART. Its size is measured; it is not run.
 #include "size/device.h"
-#include "sotto/mps2/clock.h"
-#include "sotto/mps2/uart.h"
+#include "sotto/emulated/clock.h"
+#include "sotto/emulated/uart.h"
 
 namespace sotto {
 
@@ -10,24 +10,24 @@ bool Exchange(const Request& request, MutableByteSpan frames, Reply* reply) {
   size_t size = 0;
   if (EncodeRequest(request, kMaxFrame, send, &size) != Status::kOk) return false;
   for (size_t sent = 0; sent < size;) {
-    sent += static_cast<size_t>(mps2::UartSend({send.data() + sent, size - sent}));
+    sent += static_cast<size_t>(emulated::UartSend({send.data() + sent, size - sent}));
   }
   FrameReader reader(frames.subspan(send.size()));
   while (!reader.complete()) {
-    const int received = mps2::UartReceive(reader.missing());
+    const int received = emulated::UartReceive(reader.missing());
     if (received < 0) return false;
     if (reader.Received(static_cast<size_t>(received)) != Status::kOk) return false;
   }
   return DecodeReply(reader.body(), reply) == Status::kOk;
 }
 
-void SleepMs(uint32_t ms) { mps2::SleepMs(ms); }
+void SleepMs(uint32_t ms) { emulated::SleepMs(ms); }
 
 }  // namespace sotto
 
 int main(int, char**) {
-  sotto::mps2::StartClock();
-  sotto::mps2::StartUart();
+  sotto::emulated::StartClock();
+  sotto::emulated::StartUart();
   sotto::TakePart();
   return 0;
 }

@@ -1,10 +1,10 @@
-#include "sotto/mps2/clock.h"
+#include "sotto/emulated/clock.h"
 
 #include "memory_map.h"
-#include "sotto/mps2/counter.h"
+#include "sotto/emulated/counter.h"
 #include "vectors.h"
 
-namespace sotto::mps2 {
+namespace sotto::emulated {
 namespace {
 
 // Arm, "Armv7-M Architecture Reference Manual", B3.3: the system timer.
@@ -57,6 +57,6 @@ void SleepMs(uint32_t ms) {
   while (NowMs() < end) __asm volatile("wfi" ::: "memory");
 }
 
-}  // namespace sotto::mps2
+}  // namespace sotto::emulated
 
-void SottoOnTick() { sotto::mps2::Advance(); }
+void SottoOnTick() { sotto::emulated::Advance(); }

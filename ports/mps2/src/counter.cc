@@ -1,8 +1,8 @@
-#include "sotto/mps2/counter.h"
+#include "sotto/emulated/counter.h"
 
 #include "memory_map.h"
 
-namespace sotto::mps2 {
+namespace sotto::emulated {
 namespace {
 
 constexpr uint32_t kCounterRegister = 0x18;  // COUNTER: up, no reset, prescaler off by default
@@ -15,4 +15,4 @@ uint32_t Ticks() {
 
 uint32_t NanosecondsPerTick() { return kNanosecondsPerTick; }
 
-}  // namespace sotto::mps2
+}  // namespace sotto::emulated

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace sotto::mps2 {
+namespace sotto::emulated {
 
 // For each board:
 //   - the base address of "FPGA system control and I/O", and the length of its counter's tick;
@@ -35,4 +35,4 @@ constexpr uint32_t kClockHz = 32000000;
 constexpr uint32_t kUartClockHz = 25000000;
 #endif
 
-}  // namespace sotto::mps2
+}  // namespace sotto::emulated

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "memory_map.h"
-#include "sotto/mps2/semihosting.h"
-#include "sotto/mps2/stack.h"
+#include "sotto/emulated/semihosting.h"
+#include "sotto/emulated/stack.h"
 #include "vectors.h"
 
 int main(int argc, char** argv);
@@ -14,7 +14,6 @@ extern "C" {
 using Constructor = void (*)();
 
 // Addresses that linker/sections.ld defines; nothing is stored in the symbols themselves.
-extern uint32_t sotto_stack_begin[];
 extern uint32_t sotto_stack_top[];
 extern const uint32_t sotto_data_load[];
 extern uint32_t sotto_data_begin[];
@@ -32,7 +31,7 @@ void* __dso_handle = nullptr;  // NOLINT: the ABI's name
 int __aeabi_atexit(void*, void (*)(void*), void*) { return 0; }
 }
 
-namespace sotto::mps2 {
+namespace sotto::emulated {
 namespace {
 
 constexpr int kFaultStatus = 125;
@@ -46,10 +45,6 @@ void EnableFpu() {
   __asm volatile("dsb\n\tisb" ::: "memory");
 #endif
 }
-
-// This value is no text, no small number and no address, so a program's data on the stack differ
-// from it.
-constexpr uint32_t kPaint = 0x9d3fb2c5;
 
 void PrepareMemory() {
   const uint32_t* from = sotto_data_load;
@@ -97,33 +92,12 @@ constexpr VectorTable MakeVectors() {
 
 }  // namespace
 
-uint32_t StackSize() {
-  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(sotto_stack_top) -
-                               reinterpret_cast<uintptr_t>(sotto_stack_begin));
-}
+}  // namespace sotto::emulated
 
-// Fills the stack below this function. It calls no other function, and its own frame is far smaller
-// than the margin.
-[[gnu::noinline]] void ForgetStackUse() {
-  constexpr uintptr_t kMargin = 64;
-  const uintptr_t end = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) - kMargin;
-  volatile uint32_t* word = sotto_stack_begin;
-  while (reinterpret_cast<uintptr_t>(word) < end) *word++ = kPaint;
-}
-
-uint32_t StackUsed() {
-  const volatile uint32_t* word = sotto_stack_begin;
-  while (*word == kPaint) ++word;
-  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(sotto_stack_top) -
-                               reinterpret_cast<uintptr_t>(word));
-}
-
-}  // namespace sotto::mps2
-
-[[gnu::weak]] void SottoOnTick() { sotto::mps2::Fault(); }
-[[gnu::weak]] void SottoOnUart() { sotto::mps2::Fault(); }
+[[gnu::weak]] void SottoOnTick() { sotto::emulated::Fault(); }
+[[gnu::weak]] void SottoOnUart() { sotto::emulated::Fault(); }
 
 void SottoReset() {
-  sotto::mps2::EnableFpu();
-  sotto::mps2::Exit(sotto::mps2::Run());
+  sotto::emulated::EnableFpu();
+  sotto::emulated::Exit(sotto::emulated::Run());
 }

@@ -1,9 +1,9 @@
-#include "sotto/mps2/uart.h"
+#include "sotto/emulated/uart.h"
 
 #include "memory_map.h"
 #include "vectors.h"
 
-namespace sotto::mps2 {
+namespace sotto::emulated {
 namespace {
 
 // Arm, "Cortex-M System Design Kit Technical Reference Manual" (DDI 0479), 4.3: the APB UART.
@@ -108,6 +108,6 @@ void UartWait() {
   __asm volatile("cpsie i" ::: "memory");
 }
 
-}  // namespace sotto::mps2
+}  // namespace sotto::emulated
 
-void SottoOnUart() { sotto::mps2::TakeBytes(); }
+void SottoOnUart() { sotto::emulated::TakeBytes(); }
