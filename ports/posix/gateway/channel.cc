@@ -14,6 +14,11 @@ constexpr size_t kPiece = 512;  // bytes of a read
 constexpr uint32_t kForever = UINT32_MAX;
 constexpr int kMostPieces = 16;  // of a turn of the loop, so that no wire holds up the others
 
+// So many bytes without a frame are no board's that speaks frames at this wire's rate: it begins
+// with short ones, and later the wire damages four of the longest in a row.
+constexpr size_t kMostBeforeFrame = 64;
+constexpr size_t kMostDamaged = 4 * kLargestSerialFrame;
+
 void Drop(std::vector<uint8_t>* bytes, int count) {
   bytes->erase(bytes->begin(), bytes->begin() + count);
 }
@@ -88,11 +93,26 @@ bool Channel::ReadWire(uint64_t now_ms) {
     const int got = ReadNow(wire_, piece);
     if (got < 0) return false;
     for (int j = 0; j < got; ++j) {
-      if (reader_.Feed(piece[j]) && !IsLost()) OnFrame(reader_.frame(), now_ms);
+      if (TakeByte(piece[j]) && !IsLost()) OnFrame(reader_.frame(), now_ms);
     }
     if (got < static_cast<int>(kPiece)) break;
   }
   return true;
+}
+
+// True if a whole frame ends with this byte. Another rate, or a program that speaks no frames,
+// gives bytes for ever and no frame; a damaged frame here and there is repeated, and nobody need
+// know.
+bool Channel::TakeByte(uint8_t byte) {
+  const bool is_frame = reader_.Feed(byte);
+  if (is_frame) log_.End(event::kNoFrames);
+  has_frame_ = has_frame_ || is_frame;
+  without_frame_ = is_frame ? 0 : without_frame_ + 1;
+  if (without_frame_ == (has_frame_ ? kMostDamaged : kMostBeforeFrame)) {
+    log_.Write(event::kNoFrames, {{"wire", name_}});
+    without_frame_ = 0;
+  }
+  return is_frame;
 }
 
 void Channel::OnFrame(ByteSpan frame, uint64_t now_ms) {

@@ -44,6 +44,7 @@ class Channel {
 
   bool Move(uint64_t now_ms);
   bool ReadWire(uint64_t now_ms);
+  bool TakeByte(uint8_t byte);
   bool WriteWire(uint64_t now_ms);
   bool AddFrame(uint64_t now_ms);
   void OnFrame(ByteSpan frame, uint64_t now_ms);
@@ -64,7 +65,9 @@ class Channel {
   FrameListener listener_;
   Bytes reader_memory_;
   SerialFrameReader reader_;
-  Bytes to_wire_;  // frames that it has not taken yet
+  bool has_frame_ = false;    // one has arrived
+  size_t without_frame_ = 0;  // bytes since the last one
+  Bytes to_wire_;             // frames that it has not taken yet
   std::mt19937_64 losses_;
 
   enum class Server : uint8_t { kNone, kConnecting, kConnected, kEnded };

@@ -12,6 +12,11 @@ inline constexpr EventKind kWireOpened = {"wire-opened", LogLevel::kInfo, "{wire
 inline constexpr EventKind kWireLost = {"wire-lost", LogLevel::kWarning, "{wire}: lost", true};
 inline constexpr EventKind kWireFailed = {"wire-failed", LogLevel::kWarning,
                                           "{wire}: cannot be opened: {reason}; tries again", true};
+inline constexpr EventKind kNoFrames = {"no-frames", LogLevel::kWarning,
+                                        "{wire}: bytes arrive, and no frame is in them: the board "
+                                        "has another rate than --baud, or says "
+                                        "something else than frames",
+                                        true};
 inline constexpr EventKind kTooMany = {
     "too-many", LogLevel::kWarning, "refuses a connection: {most} boards are here (--most)", true};
 inline constexpr EventKind kBoardOpened = {"board-opened", LogLevel::kDebug,

@@ -39,6 +39,11 @@ class Board {
 
   void Open(uint32_t nonce) { ASSERT_EQ(link.Open(nonce, NowMs()), Status::kOk); }
 
+  // Bytes that are no frames.
+  void Say(const Bytes& bytes) {
+    ASSERT_EQ(write(wire_, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  }
+
   void Move() {
     uint8_t bytes[kLargestSerialFrame];
     for (ssize_t got = 0; (got = read(wire_, bytes, sizeof(bytes))) > 0;) {
@@ -169,6 +174,24 @@ TEST_F(GatewayTest, EveryBytePassesAWireThatLosesFrames) {
   board_->link.Close();
   Until([&] { return !server_.has_client(); });
   EXPECT_NE(log_text_.find("connection is over"), std::string::npos) << log_text_;
+}
+
+TEST_F(GatewayTest, AWireWithoutFramesIsNamedAndABoardsLogDoesNotDisturbItsFrames) {
+  Connect();
+  board_->Say(Bytes(63, 0xe6));
+  ASSERT_TRUE(channel_->Work(NowMs()));
+  EXPECT_EQ(log_text_.find("no frame is in them"), std::string::npos) << log_text_;
+  board_->Say(Bytes(1, 0xe6));
+  ASSERT_TRUE(channel_->Work(NowMs()));
+  EXPECT_NE(log_text_.find("wire: bytes arrive, and no frame is in them"), std::string::npos)
+      << log_text_;
+  log_text_.clear();
+  board_->Open(1);
+  Exchange(100);
+  const std::string line = "clock: ok\r\n";
+  board_->Say({line.begin(), line.end()});
+  Exchange(1000);
+  EXPECT_EQ(log_text_.find("no frame is in them"), std::string::npos) << log_text_;
 }
 
 TEST_F(GatewayTest, ABoardThatWasResetGetsANewConnectionToTheServer) {
