@@ -63,6 +63,8 @@ check_commands() {
       '$ cmake --preset host' | '$ cmake --build --preset host') ;;  # tests/run.sh
       '$ toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13 libcsv=3.0.3') ;;  # tests/run.sh
       '$ toolchains/fetch-source.sh build/cache npm uplot=1.6.32') ;;  # the quickstart
+      '$ toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7') ;;  # the same as a part of the first
+      '$ toolchains/package.py') ;;                                    # packages.make
       '$ cmake --install build/host --prefix '*) ;;                  # policy.install
       '$ '*) complain "${page}: no test runs: ${line#'$ '}" ;;
       *) grep -qxF -e "${line}" "${output}" ||
@@ -76,6 +78,7 @@ while IFS= read -r page; do
     ports/PORTING.md) ;;               # policy.porting_project
     ports/posix/client/README.md) ;;   # e2e.client_readme
     server/HOSTING.md) ;;              # e2e.hosting
+    toolchains/package/sdk/README.md) ;;  # packages.flat
     server/PEERS.md) ;;                # e2e.directory
     server/YOUR_DATA.md) ;;            # e2e.your_data
     *)
@@ -107,10 +110,11 @@ subcommands() {
   "${client}" --help
   "${shard}" --help
   "${gateway}" --help
+  "${source_dir}/toolchains/package.py" --help
   cat "${source_dir}"/tests/{run.sh,size/table.sh,instructions/*.sh,device/call_graph.py}
 } | grep -oE -e '--[a-z][a-z0-9-]*' | sort -u > options.txt
 # Those of the commands of others, and of TOML files, which all commands of sotto read.
-printf '%s\n' --component --config --install --preset >> options.txt
+printf '%s\n' --cflags --component --config --gc-sections --install --libs --preset >> options.txt
 while IFS= read -r page; do
   while IFS= read -r option; do
     grep -qxF -e "${option}" options.txt || complain "${page}: no program has the option ${option}"

@@ -1,0 +1,6 @@
+#include "Arduino.h"
+
+int main(int, char**) {
+  setup();
+  return 0;
+}

@@ -1,0 +1,20 @@
+# The packages of toolchains/package.py, used as their users use them: each is compiled for another CPU, and
+# the update of examples/local_round is the same from all of them.
+if(SOTTO_SANITIZE)
+  return()
+endif()
+
+# sotto_package_test(NAME): tests/packages/NAME.sh.
+function(sotto_package_test name)
+  add_test(NAME packages.${name}
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/packages/${name}.sh ${PROJECT_SOURCE_DIR}
+                   ${CMAKE_CURRENT_BINARY_DIR}/packages $<TARGET_FILE:sotto_cli>)
+  set_tests_properties(packages.${name} PROPERTIES
+                       LABELS packages SKIP_RETURN_CODE 77 TIMEOUT 600 COST 30 FIXTURES_REQUIRED packages)
+endfunction()
+
+sotto_package_test(make)
+set_tests_properties(packages.make PROPERTIES FIXTURES_REQUIRED "" FIXTURES_SETUP packages COST 200)
+foreach(form arduino esp_idf fetch_content flat zephyr)
+  sotto_package_test(${form})
+endforeach()
