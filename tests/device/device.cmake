@@ -15,3 +15,9 @@ add_test(NAME board.no_heap
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/no_heap/no_heap.sh ${PROJECT_SOURCE_DIR}
                  ${PROJECT_BINARY_DIR}/board/no_heap)
 set_tests_properties(board.no_heap PROPERTIES LABELS board SKIP_RETURN_CODE 77 TIMEOUT 300)
+
+# After the images, whose objects ccache then has.
+add_test(NAME board.installed
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/device/installed.sh ${PROJECT_SOURCE_DIR}
+                 ${PROJECT_BINARY_DIR}/board/installed)
+set_tests_properties(board.installed PROPERTIES LABELS board SKIP_RETURN_CODE 77 TIMEOUT 300 DEPENDS board.images)
