@@ -73,7 +73,8 @@ sotto_status sotto_link_begin(sotto_link* link);
 /* Sends as much of the frame, or receives as much of its answer, as is possible now.
  *   frame  of sotto_client_request(); the same bytes until the answer is complete
  *   body   of the answer, valid until the next exchange
- * SOTTO_OK when the answer is complete, SOTTO_WOULD_BLOCK, or what ended the link. */
+ * SOTTO_OK when the answer is complete, SOTTO_WOULD_BLOCK, SOTTO_INVALID_ARGUMENT for no frame, or
+ * what ended the link. */
 sotto_status sotto_link_exchange(sotto_link* link, const uint8_t* frame, size_t frame_size,
                                  const uint8_t** body, size_t* body_size);
 

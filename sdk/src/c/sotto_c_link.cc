@@ -6,6 +6,7 @@
 #include "c/c_port.h"
 #include "sotto/secure_link.h"
 #include "sotto/tls_tickets.h"
+#include "sotto/wire.h"
 
 namespace sotto {
 namespace {
@@ -66,6 +67,7 @@ sotto_status sotto_link_begin(sotto_link* link) {
 
 sotto_status sotto_link_exchange(sotto_link* link, const uint8_t* frame, size_t frame_size,
                                  const uint8_t** body, size_t* body_size) {
+  if (frame == nullptr || frame_size <= sotto::kFrameHeaderSize) return SOTTO_INVALID_ARGUMENT;
   sotto::ByteSpan answer;
   const sotto::Status status = In(link).link.ExchangeFrame({frame, frame_size}, &answer);
   *body = answer.data();

@@ -270,6 +270,7 @@ TEST_F(LinkInC, ExchangesFramesAndResumes) {
     EXPECT_NE(sotto_link_is_authenticated(&link_), 0);
     EXPECT_EQ(sotto_link_wants_write(&link_), 0);
     ASSERT_EQ(body_size_, 3U);
+    EXPECT_EQ(sotto_link_exchange(&link_, kFrame, 2, &body_, &body_size_), SOTTO_INVALID_ARGUMENT);
     EXPECT_EQ(body_[2], 9);
     EXPECT_EQ(server_.is_resumed(), connection == 1);
     sotto_link_close(&link_);
