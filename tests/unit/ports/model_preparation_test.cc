@@ -128,7 +128,7 @@ TEST(ModelPreparation, DescriptionIsThatOfTheType) {
   EXPECT_EQ(DigestOf(*WithFixedPoint(*model)), DigestOf(*model));
   EXPECT_EQ(
       CppText(*model),
-      "#include \"sotto/nn.h\"\n\n"
+      "#include \"sotto/nn.h\"\n\nnamespace model_mine {\n\n"
       "inline constexpr const char* kClassNames[] = {\n    \"a\",\n    \"b\",\n    \"c\"};\n"
       "inline constexpr const char* kFeatureNames[] = {\n    \"x\",\n    \"y\",\n    \"z\"};\n"
       "inline constexpr const char* kFeatureUnits[] = {\n    \"m/s2\"};\n"
@@ -136,7 +136,7 @@ TEST(ModelPreparation, DescriptionIsThatOfTheType) {
       "    kClassNames, kFeatureNames, kFeatureUnits,\n    \"a wrist, 2.56 s\"};\n\n"
       "using Net = sotto::nn::Sequential<\n    sotto::nn::Dense<3, 3>>;\n"
       "constexpr sotto::ModelInfo kModel = "
-      "sotto::MakeModelInfo<Net, kDescription>(\"mine\");\n");
+      "sotto::MakeModelInfo<Net, kDescription>(\"mine\");\n\n}  // namespace model_mine\n");
 }
 
 // Each part changes the digest, none stands for another, and what describes nothing changes
@@ -309,6 +309,8 @@ TEST(ModelPreparation, TheCppTextNamesStepsAndConstants) {
   EXPECT_EQ(CppText(*model),
             R"(#include "sotto/nn.h"
 
+namespace model_mine {
+
 inline constexpr float kValue1[] = {0.0f};
 inline constexpr float kFactor2[] = {0.003921569f};
 inline constexpr float kOffset2[] = {0.0f};
@@ -329,6 +331,8 @@ using Net = sotto::nn::Sequential<
     sotto::nn::RandomFlip,
     sotto::nn::Dense<60, 3>>;
 constexpr sotto::ModelInfo kModel = sotto::MakeModelInfo<Net>("mine", kClassNames);
+
+}  // namespace model_mine
 )");
 }
 
