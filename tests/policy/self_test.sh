@@ -21,7 +21,7 @@ guard='#include "base/exact_arithmetic.h"'
 while IFS= read -r file; do
   case "${file#"${source_dir}"/}" in
     sdk/src/base/exact_arithmetic.h) ;;
-    sdk/src/client/client*.cc | sdk/src/client/kept_model.cc | sdk/src/client/model_download.cc)
+    sdk/src/client/client*.cc | sdk/src/client/kept_model.cc | sdk/src/client/model_download.cc | sdk/src/c/*)
       ;;  # only hand numbers on
     *) grep -qF "${guard}" "${file}" || complain "${file}: computes in floating point without ${guard}" ;;
   esac

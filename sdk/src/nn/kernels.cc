@@ -1,5 +1,6 @@
 #include "nn/kernels.h"
 
+#include "base/exact_arithmetic.h"
 #include "nn/lanes.h"
 
 namespace sotto::nn {
