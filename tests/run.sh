@@ -43,8 +43,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source examples/quickstart/packages.sh
 
 # Other CPUs: compilers, and emulators that run the programs.
-CROSS_PACKAGES=(g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user qemu-system-arm
-  gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc)
+CROSS_PACKAGES=(g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user qemu-system-arm)
+RISCV_PACKAGES=(gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc)
 
 install_test_packages() {
   local packages=("${BUILD_PACKAGES[@]}" "${OPTIONAL_PACKAGES[@]}" libgtest-dev openssl
@@ -62,6 +62,7 @@ install_test_packages() {
   install_packages libbenchmark-dev || true
   install_packages python3-numpy python3-onnx || true
   ! ${all} || install_packages "${CROSS_PACKAGES[@]}" || true
+  ! ${all} || install_packages "${RISCV_PACKAGES[@]}" || true
   # Debian 12 has these headers for Arm alone, which serve.
   ! ${all} || install_packages libstdc++-riscv64-unknown-elf-dev || true
   ! ${all} || install_packages arduino-builder || true
