@@ -57,6 +57,7 @@ check_commands() {
     commands=$((commands + 1))
     case "${line}" in
       '$ build/host/bin/sotto '*) run_command "${sotto}" "${line#'$ '}" ;;
+      '$ build/host/bin/sotto-lab data fetch '*) ;;                  # cli_test, DataFetch
       '$ build/host/bin/sotto-lab '*) run_command "${lab}" "${line#'$ '}" ;;
       '$ examples/quickstart/run.sh') ;;                             # e2e.quickstart
       '$ tests/run.sh') ;;                                           # runs this test

@@ -5,11 +5,15 @@
 #include <cstring>
 #include <elf.h>
 #include <link.h>
+#include <spawn.h>
 #include <stdexcept>
 #include <string>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <system_error>
+#include <unistd.h>
+#include <vector>
 
 #include "sotto/posix/hex.h"
 
@@ -74,6 +78,22 @@ size_t AllowOpenFiles() {
 
 // Linux keeps a niceness for each thread; 0 is the calling one.
 void RaiseThreadPriority() { (void)setpriority(PRIO_PROCESS, 0, kNice); }
+
+int RunTool(const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ);
+  if (error != 0) {
+    throw std::runtime_error(words[0] + ": " + std::generic_category().message(error));
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) throw std::runtime_error(words[0] + ": its end cannot be seen");
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
 
 std::string BuildId() {
   std::string id;

@@ -9,7 +9,8 @@ posix::Command SottoLabProgram() {
 
   return posix::CommandOf(
       "sotto-lab", "Research with Sotto: the papers' experiments, audits, proofs, load tests.",
-      {ExperimentCommand(), AuditCommand(), PublishedCommand(), SwarmCommand(), inspect});
+      {ExperimentCommand(), LabDataCommand(), AuditCommand(), PublishedCommand(), SwarmCommand(),
+       inspect});
 }
 
 }  // namespace sotto::server

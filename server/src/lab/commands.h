@@ -10,6 +10,8 @@ posix::Command SottoLabProgram();
 
 posix::Command ExperimentCommand();
 
+posix::Command LabDataCommand();
+
 // Its commands write their results and then throw std::runtime_error if they found a violation.
 posix::Command AuditCommand();
 

@@ -35,7 +35,9 @@ std::optional<DataSource> SourceOf(const std::string& text) {
   }
 }
 
-std::string FileDigest(const std::string& path) {
+}  // namespace
+
+std::string FileSha256(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   Sha256 hash;
   std::vector<char> piece(size_t{1} << 18);
@@ -52,8 +54,6 @@ std::string FileDigest(const std::string& path) {
   posix::Check(hash.Finish(digest), "SHA-256");
   return posix::Hex(digest);
 }
-
-}  // namespace
 
 std::vector<std::string> FilesNamedBy(const std::string& text) {
   const std::optional<DataSource> source = SourceOf(text);
@@ -87,7 +87,7 @@ InputDigests InputsFromJson(const nlohmann::ordered_json& json) {
 const std::string& InputReader::DigestOf(const std::string& path) {
   const auto found = digests_.find(path);
   if (found != digests_.end()) return found->second;
-  return digests_.emplace(path, FileDigest(path)).first->second;
+  return digests_.emplace(path, FileSha256(path)).first->second;
 }
 
 InputDigests InputReader::Read(const std::vector<NamedInput>& inputs) {

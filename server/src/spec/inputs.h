@@ -56,6 +56,10 @@ using InputDigests = std::map<std::string, InputDigest>;
 nlohmann::ordered_json InputsToJson(const InputDigests& inputs);
 InputDigests InputsFromJson(const nlohmann::ordered_json& json);
 
+// SHA-256 of the content of one file, in hexadecimal digits. Throws std::runtime_error for a file
+// that cannot be read.
+std::string FileSha256(const std::string& path);
+
 // Reads each file once in its life. Thread-safe.
 class InputReader {
  public:

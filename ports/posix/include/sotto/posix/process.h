@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace sotto::posix {
 
@@ -19,6 +20,13 @@ size_t AllowOpenFiles();
 // Lets the calling thread run before others on a busy machine, as far as the system allows: only
 // with CAP_SYS_NICE or a limit for it (`ulimit -e`). Threads that this one starts later inherit it.
 void RaiseThreadPriority();
+
+// Runs another program and waits for its end. It has this process' streams and environment, and
+// prints its own errors.
+//   words  the program, which is looked for in PATH, and its arguments; at least one
+// Returns its exit status, or 128 + N if signal N ended it. Throws std::runtime_error, "curl: No
+// such file or directory", if it cannot be started.
+int RunTool(const std::vector<std::string>& words);
 
 // The build id that the linker gave this program, hexadecimal digits; empty: it gave none. Two
 // programs with one id have the same code.
