@@ -28,11 +28,13 @@ set(sotto_sdk_sources
   src/lrq/update_model.cc
   src/lrq/update_scale.cc
   src/layers/average_pool2d.cc
+  src/layers/branches.cc
   src/layers/conv2d.cc
   src/layers/dense.cc
   src/layers/depthwise_conv2d.cc
   src/layers/embedding.cc
   src/layers/fixed_average_pool2d.cc
+  src/layers/fixed_branches.cc
   src/layers/fixed_conv2d.cc
   src/layers/fixed_dense.cc
   src/layers/fixed_max_pool2d.cc

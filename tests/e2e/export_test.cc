@@ -121,7 +121,7 @@ TEST(Export, AFileGoesFromFormatToFormat) {
 }
 
 TEST(Export, AHeaderCompilesInCAndInCppAndPredictsTheSame) {
-  for (const char* name : {"windows", "image", "text", "prepared"}) {
+  for (const char* name : {"windows", "image", "text", "prepared", "residual"}) {
     const Trained trained(FindNet(name));
     trained.Export("model.h");
     const std::vector<float> features = trained.Features();

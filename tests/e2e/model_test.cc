@@ -61,6 +61,12 @@ std::vector<std::string> Files() {
                      Layer("max-pool1d", "size = 2") +
                      Layer("average-pool1d", "size = 3\nstride = 1\npadding = 1") +
                      Layer("dense", "outputs = 24")),
+      WriteModel("residual",
+                 "input = [6, 6, 2]\n" + Layer("fork", "branch = 3") +
+                     Layer("conv2d", "outputs = 4\nkernel = 3\nstride = 2\npadding = 1") +
+                     Layer("relu") + Layer("swap", "branch = 3") +
+                     Layer("conv2d", "outputs = 4\nkernel = 1\nstride = 2") +
+                     Layer("add", "branch = 3") + Layer("dense", "outputs = 3")),
       WriteModel("fixed", "input = [8, 2]\narithmetic = \"fixed-point\"\n" +
                               Layer("conv1d", "outputs = 4\nkernel = 3") + Layer("relu") +
                               Layer("dense", "outputs = 3")),

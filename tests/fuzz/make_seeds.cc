@@ -442,6 +442,11 @@ void AddModels(Corpus& corpus) {
                     "kind = \"unit-norm\"\n[[prepare]]\nkind = \"random-crop\"\npadding = 2\n"
                     "[[prepare]]\nkind = \"random-flip\"\n[[layer]]\nkind = \"dense\"\n"
                     "outputs = 2\n"),
+        std::string("name = \"r\"\ninput = [4, 4, 2]\n[[layer]]\nkind = \"fork\"\nbranch = 1\n"
+                    "[[layer]]\nkind = \"conv2d\"\noutputs = 2\nkernel = 3\npadding = 1\n"
+                    "[[layer]]\nkind = \"relu\"\n[[layer]]\nkind = \"swap\"\nbranch = 1\n"
+                    "[[layer]]\nkind = \"conv2d\"\noutputs = 2\nkernel = 1\n[[layer]]\n"
+                    "kind = \"add\"\nbranch = 1\n"),
         std::string("name = \"b\"\ninput = [6]\ntokens = 5\n[[layer]]\nkind = \"embedding\"\n"
                     "width = 2\n[[layer]]\nkind = \"lstm\"\nunits = 3\noutput = \"last\"\n"),
         std::string("name = \"c\"\ninput = [9, 2]\nloss = \"mean-squared-error\"\n"

@@ -11,6 +11,7 @@
 #include "sotto/model/layer_kinds.h"
 #include "sotto/model/model_bundle.h"
 #include "sotto/model/model_text.h"
+#include "sotto/net_memory.h"
 
 namespace sotto::fuzz {
 namespace {
@@ -18,12 +19,15 @@ namespace {
 constexpr uint64_t kMaxWork = 1 << 16;
 
 void CheckPlan(const ModelInfo& model) {
+  const size_t memory = nn::NetMemory(model.layers, 0);
   uint32_t reaches = model.inputs;
   uint64_t parameters = 0;
   for (const nn::LayerPlan& layer : model.layers) {
     Require(layer.info.input.size() == reaches, "layers fit each other");
     reaches = layer.info.output.size();
     Require(reaches >= 1 && reaches <= posix::kMaxTensor, "tensors keep their limit");
+    Require(layer.output_at + reaches <= memory && layer.branch_at < memory,
+            "tensors lie in the net's memory");
     parameters += layer.trained();
   }
   Require(reaches == model.outputs, "the last layer gives the outputs");

@@ -15,7 +15,7 @@ using namespace sotto::nn;
 
 constexpr uint32_t kSamples = 12;
 constexpr uint32_t kBatchSize = 5;  // the last batch of an epoch has two samples
-constexpr size_t kMemory = 6000;
+constexpr size_t kMemory = 8000;
 float memory[kMemory];
 
 // A layer of its own kind behind one that is trained, so that its input delta counts.
@@ -59,6 +59,18 @@ using Windows = Sequential<Input<24, 3>, Conv1d<6, 5, 2>, Relu, MaxPool1d<2>, Co
                            GlobalAverage2d, Dense<8, 4>>;
 using Characters = Sequential<Tokens<8>, Embedding<11, 4>, Lstm<6, LstmOutput::kSequence>,
                               Lstm<5, LstmOutput::kLast>, Dense<5, 11>>;
+
+// A block whose shortcut is the tensor itself, and one whose shortcut has a layer; with norms, or
+// with none.
+template <class... Norm>
+using Residual =
+    Sequential<Input<6, 5, 2>, Conv2d<4, 3, 1, 1>, Norm..., Relu, Fork<1>, Conv2d<4, 3, 1, 1>,
+               Norm..., Relu, Conv2d<4, 3, 1, 1>, Norm..., Add<1>, Relu, Fork<1>,
+               Conv2d<6, 3, 2, 1>, Norm..., Relu, Conv2d<6, 3, 1, 1>, Norm..., Swap<1>,
+               Conv2d<6, 1, 2>, Add<1>, Relu, GlobalAverage2d, Dense<6, 3>>;
+// A tensor that three layers read, the first one of the net.
+using ThreeReaders = Sequential<Input<12>, Fork<1>, Fork<2>, Dense<12, 12>, Tanh, Add<2>, Sigmoid,
+                                Swap<1>, Dense<12, 12>, Add<1>, Dense<12, 3>>;
 
 using FixedOneVsAll = FixedPoint<Sequential<Dense<12, 4>, Relu, Dense<4, 3>, OneVsAll>>;
 using FixedRegression = FixedPoint<Sequential<Dense<12, 4>, Relu, Dense<4, 2>, MeanSquaredError<>>>;
@@ -260,6 +272,9 @@ constexpr DigestItem kItems[] = {
     {"net: LeNet, small", Trained<SmallLeNet>},
     {"net: windows of three axes", Trained<Windows>},
     {"net: characters", TrainedWithMomentum<Characters>},
+    {"net: residual", TrainedWithMomentum<Residual<GroupNorm<2>>>},
+    {"net: residual, gradient clip of samples", TrainedWithClippedSamples<Residual<GroupNorm<2>>>},
+    {"net: a tensor that three layers read", Trained<ThreeReaders>},
     {"fixed point: dense", Trained<FixedPoint<TwoDense>>},
     {"fixed point: conv2d", Trained<FixedPoint<OnImage<Conv2d<3, 3, 2, 1>>>>},
     {"fixed point: max pool, overlapping and padded",
@@ -275,6 +290,7 @@ constexpr DigestItem kItems[] = {
     {"fixed point: random steps", Trained<FixedPoint<Moved>>},
     {"fixed point: LeNet, small", Trained<FixedPoint<SmallLeNet>>},
     {"fixed point: windows of three axes", Trained<FixedPoint<Windows>>},
+    {"fixed point: residual", TrainedWithMomentum<FixedPoint<Residual<>>>},
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 //
 // To be run by `qemu-system-arm -icount shift=0`, where the counter counts instructions;
 // tests/size/table.sh does. Prints "NAME: N", N in tenths of an instruction a multiply-accumulate,
-// rounded up, for a layer, in instructions a sample for a net; then the bytes of lenet's workspace.
+// rounded up, for a layer, in instructions a sample for a net; then bytes of RAM.
 // Ends with 1 if a training fails.
 //
 // A layer goes forward, adds its gradient and makes its input's delta; inputs, parameters and
@@ -25,10 +25,10 @@ using conformance::Line;
 using nn::LayerPlan;
 
 constexpr uint32_t kBatchSize = 10;
-constexpr uint32_t kSamples = 20;
-constexpr size_t kMaxInputs = 784;
-constexpr size_t kMaxParameters = LeNet::kParameters;
-constexpr size_t kMaxFloats = nn::TrainingMemory(LeNet::Plan(), LeNet::kLoss, kBatchSize);
+constexpr size_t kMaxParameters = ResNet8::kParameters;
+constexpr size_t kMaxFloats = nn::TrainingMemory(ResNet8::Plan(), ResNet8::kLoss, kBatchSize);
+static_assert(kMaxParameters > LeNet::kParameters);
+static_assert(kMaxFloats > nn::TrainingMemory(LeNet::Plan(), LeNet::kLoss, kBatchSize));
 
 float g_base[kMaxParameters];
 float g_parameters[kMaxParameters];
@@ -102,13 +102,13 @@ Status ReadSample(void*, uint32_t index, Span<float> features, uint32_t* label) 
   return Status::kOk;
 }
 
-Status Train(const ModelInfo& model) {
+Status Train(const ModelInfo& model, uint32_t samples) {
   TrainingOptions options;
   options.local_epochs = 1;
-  options.batch_size = kBatchSize;
+  options.batch_size = samples < kBatchSize ? samples : kBatchSize;
   FillAtRandom(model.parameters, g_base);
   LocalTrainer trainer;
-  const SampleSource source{kSamples, ReadSample, nullptr};
+  const SampleSource source{samples, ReadSample, nullptr};
   if (Status s = trainer.Begin(model, options, source, Key(), {g_base, model.parameters},
                                {{g_parameters, model.parameters}}, g_memory, g_indices);
       s != Status::kOk) {
@@ -120,13 +120,23 @@ Status Train(const ModelInfo& model) {
   return Status::kOk;
 }
 
-bool MeasureNet(const ModelInfo& model) {
+bool MeasureNet(const ModelInfo& model, uint32_t samples) {
   const uint32_t start = emulated::Ticks();
-  if (Train(model) != Status::kOk) return false;
+  if (Train(model, samples) != Status::kOk) return false;
   const uint64_t instructions = InstructionsSince(start);
   emulated::Print("sample of ");
-  Print(model.name, instructions / kSamples);
+  Print(model.name, instructions / samples);
   return true;
+}
+
+// Of a training: the workspace, and with it the model and the update.
+template <class Net>
+void PrintMemory(const char* name) {
+  constexpr size_t kWorkspace = ClientWorkspaceBytes<Net, kBatchSize>();
+  emulated::Print("workspace of ");
+  Print(name, kWorkspace);
+  emulated::Print("RAM of ");
+  Print(name, kWorkspace + 2 * sizeof(float) * Net::kParameters);
 }
 
 void MeasureLayers() {
@@ -147,8 +157,10 @@ void MeasureLayers() {
 int main(int, char**) {
   using sotto::MakeModelInfo;
   sotto::MeasureLayers();
-  const bool ok = sotto::MeasureNet(MakeModelInfo<sotto::LeNet>("lenet")) &&
-                  sotto::MeasureNet(MakeModelInfo<sotto::SmallCnn>("small-cnn"));
-  sotto::Print("workspace", sotto::ClientWorkspaceBytes<sotto::LeNet, sotto::kBatchSize>());
+  const bool ok = sotto::MeasureNet(MakeModelInfo<sotto::LeNet>("lenet"), 20) &&
+                  sotto::MeasureNet(MakeModelInfo<sotto::SmallCnn>("small-cnn"), 20) &&
+                  sotto::MeasureNet(MakeModelInfo<sotto::ResNet8>("resnet8"), 2);
+  sotto::PrintMemory<sotto::LeNet>("lenet");
+  sotto::PrintMemory<sotto::ResNet8>("resnet8");
   return ok ? 0 : 1;
 }

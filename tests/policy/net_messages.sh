@@ -30,7 +30,7 @@ refused() {
   failures=$((failures + 1))
 }
 
-refused 'Connection<sotto::nn::Flatten, sotto::nn::Dense<300, 10>, 1, 1, 864>' \
+refused 'Connection<sotto::nn::Flatten, sotto::nn::Dense<300, 10>, 1, 1, 864' \
   'Input<28, 28, 1>, Conv2d<6, 5>, Relu, MaxPool2d<2>, Flatten, Dense<300, 10>'
 refused 'Layer does not take the output of the layer Before it' 'Input<8, 3>, Conv1d<4, 9>'
 refused 'a net begins with Input<...> or with Dense<inputs, outputs>' 'Relu, Dense<4, 2>'
@@ -50,6 +50,19 @@ refused 'an autoencoder has as many outputs as inputs' \
   'Dense<4, 3>, MeanSquaredError<TargetKind::kInput>'
 refused 'the target of a regression is a vector' \
   'Dense<4, 3>, MeanSquaredError<TargetKind::kClass>'
+refused 'Add takes a branch that no Fork before it has begun' 'Input<4>, Dense<4, 4>, Add<1>'
+refused 'Add takes a branch that no Fork before it has begun, or that has ended' \
+  'Input<4>, Fork<1>, Dense<4, 4>, Add<1>, Add<1>'
+refused 'Swap takes a branch that no Fork before it has begun' 'Input<4>, Fork<1>, Swap<2>, Add<1>'
+refused 'Fork begins a branch whose number waits already' \
+  'Input<4>, Fork<1>, Dense<4, 4>, Fork<1>, Add<1>'
+refused 'a branch that begins at a Fork ends at an Add' 'Input<4>, Fork<1>, Dense<4, 4>'
+refused 'a branch that begins at a Fork ends at an Add' 'Input<4>, Fork<1>, Dense<4, 4>, OneVsAll'
+refused 'Add takes two tensors of one shape' 'Input<4>, Fork<1>, Dense<4, 3>, Add<1>'
+refused 'Branches<sotto::nn::internal::Branch<1, 1, 1, 4>' 'Input<4>, Fork<1>, Dense<4, 3>, Add<1>'
+refused 'branches are numbered from 1' 'Input<4>, Fork<0>, Dense<4, 4>, Add<0>'
+refused 'none of its layers works in place on the sample' \
+  'Input<4>, Fork<1>, Dense<4, 4>, Swap<1>, Add<1>, MeanSquaredError<TargetKind::kInput>'
 in_fixed_point=1 refused 'InFixedPoint<sotto::nn::Tanh' 'Dense<4, 3>, Tanh, Dense<3, 2>'
 in_fixed_point=1 refused 'fixed point has no frozen layers so far' \
   'Input<4, 1>, Frozen<kThree, Conv1d<1, 2>>, Dense<3, 2>'

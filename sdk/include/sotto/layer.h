@@ -40,6 +40,9 @@ enum class LayerKind : uint32_t {
   kLstm = 11,
   kGroupNorm = 12,
   kLocalResponseNorm = 13,
+  kFork = 14,
+  kSwap = 15,
+  kAdd = 16,
 };
 
 struct Shape {
@@ -101,6 +104,13 @@ struct LayerInfo {
   Shape output;
   Window window;
   uint32_t size = 0;  // what the shapes do not tell; the kind's header says what
+
+  // Of the kinds in sotto/layers/branches.h, whose `size` is the branch's number: whether a branch
+  // waits behind the layer, and whether one that waited is read.
+  constexpr bool LeavesBranch() const {
+    return kind == LayerKind::kFork || kind == LayerKind::kSwap;
+  }
+  constexpr bool TakesBranch() const { return kind == LayerKind::kSwap || kind == LayerKind::kAdd; }
 };
 
 // One layer at work on one sample. Its memory is the caller's; nothing overlaps but where the kind
@@ -111,6 +121,7 @@ struct LayerInfo {
 //   kept        [LayerPlan::kept] what Forward() leaves for the way back
 //   scratch     [LayerPlan::scratch] for a single call
 //   saturated   in fixed point: set when a number was out of the range of its format, never reset
+//   branch      of a layer that takes a branch, the branch's tensor; its delta on the way back
 struct LayerCall {
   const LayerInfo& info;
   const Real* parameters;
@@ -119,6 +130,7 @@ struct LayerCall {
   Real* kept;
   Real* scratch;
   bool* saturated = nullptr;
+  Real* branch = nullptr;
 };
 
 // The functions of a kind. A null pointer: there is nothing to do.
@@ -168,13 +180,17 @@ struct LayerPlan {
   uint32_t tokens = 0;
   uint32_t kept = 0;  // Reals, see LayerCall
   uint32_t scratch = 0;
-  bool is_in_place = false;
+  bool is_in_place = false;  // it makes no tensor
   // The gradient of the weights is the outer product of output delta and input: a net may keep
   // these two of a whole batch instead of the gradient.
   bool is_outer_product = false;
   // [parameters()] constants, in flash on a board, in place of parameters that are trained. Null:
   // the layer is trained. See Frozen in nn.h.
   const Real* frozen = nullptr;
+  // Among the net's tensors, in Reals: where the output lies, and the tensor of the branch that the
+  // layer takes. Its net says where: see PlaceTensors() in net_memory.h.
+  size_t output_at = 0;
+  size_t branch_at = 0;
 
   constexpr uint32_t parameters() const { return weights + biases; }
   constexpr uint32_t trained() const { return frozen == nullptr ? parameters() : 0; }

@@ -62,6 +62,39 @@ using Motion =
     nn::Sequential<nn::Input<128, 3>, nn::Conv1d<16, 5, 2>, nn::Relu, nn::Conv1d<32, 5, 2>,
                    nn::Relu, nn::GlobalAverage2d, nn::Dense<32, 6>>;
 
+// A convolution over 3 x 3 positions that keeps height and width, or halves them with stride 2, and
+// its norm.
+template <uint32_t channels, uint32_t stride, uint32_t groups>
+using NormedConv2d = nn::Block<nn::Conv2d<channels, 3, stride, 1>, nn::GroupNorm<groups>>;
+
+// A basic block of residual nets, and one that halves height and width; its shortcut is a
+// convolution over single positions, with what else Shortcut says. Source: He, Zhang, Ren, Sun,
+// arXiv:1512.03385, figures 2 and 3 and section 4.2. GroupNorm stands in the place of batch norm:
+// sdk/LAYERS.md says why.
+template <uint32_t channels, uint32_t groups>
+using BasicBlock = nn::Block<nn::Fork<1>, NormedConv2d<channels, 1, groups>, nn::Relu,
+                             NormedConv2d<channels, 1, groups>, nn::Add<1>, nn::Relu>;
+template <uint32_t channels, uint32_t groups, class... Shortcut>
+using HalvingBlock = nn::Block<nn::Fork<1>, NormedConv2d<channels, 2, groups>, nn::Relu,
+                               NormedConv2d<channels, 1, groups>, nn::Swap<1>,
+                               nn::Conv2d<channels, 1, 2>, Shortcut..., nn::Add<1>, nn::Relu>;
+
+// The residual net of MLPerf Tiny's image classification, for images of 32 x 32 x 3 in 10 classes:
+// 78,186 parameters. Source: Banbury et al., arXiv:2106.07597, section 3.
+using ResNet8 = nn::Sequential<nn::Input<32, 32, 3>, NormedConv2d<16, 1, 8>, nn::Relu,
+                               BasicBlock<16, 8>, HalvingBlock<32, 8>, HalvingBlock<64, 8>,
+                               nn::GlobalAverage2d, nn::Dense<64, 10>>;
+
+// ResNet-18 on the same images, as it is trained on CIFAR-10: a first convolution over 3 x 3
+// positions and no pooling behind it, 11,178,762 parameters.
+template <uint32_t channels>
+using HalvingPair =
+    nn::Block<HalvingBlock<channels, 32, nn::GroupNorm<32>>, BasicBlock<channels, 32>>;
+using ResNet18 =
+    nn::Sequential<nn::Input<32, 32, 3>, NormedConv2d<64, 1, 32>, nn::Relu, BasicBlock<64, 32>,
+                   BasicBlock<64, 32>, HalvingPair<128>, HalvingPair<256>, HalvingPair<512>,
+                   nn::GlobalAverage2d, nn::Dense<512, 10>>;
+
 // All named models.
 Span<const ModelInfo> Models();
 

@@ -1,4 +1,4 @@
-// The steps among the entries of a net, for nn.h only. Part of sotto/nn.
+// The entries of a net, and the steps among them, for nn.h only. Part of sotto/nn.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,30 @@
 
 #include "sotto/preparation.h"
 
-namespace sotto::nn::internal {
+namespace sotto::nn {
+
+template <class... Entries>
+struct Block;  // nn.h
+
+namespace internal {
 
 template <class... Entries>
 struct List {};
+
+// Entries without Block around them.
+template <class EntryList, class... Entries>
+struct Flat {
+  using All = EntryList;
+};
+template <class... Done, class First, class... Rest>
+struct Flat<List<Done...>, First, Rest...> : Flat<List<Done..., First>, Rest...> {};
+template <class... Done, class... Inner, class... Rest>
+struct Flat<List<Done...>, Block<Inner...>, Rest...> : Flat<List<Done...>, Inner..., Rest...> {};
+
+template <class... Entries>
+constexpr size_t Count(List<Entries...>) {
+  return sizeof...(Entries);
+}
 
 // A compiler that stops here names, as template arguments, the step and the sample's shape.
 template <class Step, uint32_t height, uint32_t width, uint32_t channels>
@@ -61,4 +81,5 @@ struct Preparations<height, width, channels, List<First, Rest...>> {
   static constexpr Span<const PreparationStep> All() { return kSteps; }
 };
 
-}  // namespace sotto::nn::internal
+}  // namespace internal
+}  // namespace sotto::nn

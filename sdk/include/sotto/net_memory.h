@@ -1,7 +1,8 @@
 // The workspace of a net in training, counted when it compiles. Part of sotto/nn.
 //
 // A net needs, in Reals: its tensors, each with its activation and then its delta (a layer in place
-// has none); what layers keep for the way back; scratch, shared by all; and for each layer with
+// has none; all of them live until the net is through, so a branch needs no more than its tensors);
+// what layers keep for the way back; scratch, shared by all; and for each layer with
 // parameters what its gradient needs, the smaller of two:
 //   sum    [parameters] the gradient so far: for few weights that are used at many positions
 //   batch  [batch][inputs + outputs] inputs and output deltas of the batch: for many weights. The
@@ -14,6 +15,35 @@
 #include "sotto/loss.h"
 
 namespace sotto::nn {
+
+// Where the input of a layer lies among the tensors: it is the output of the layer before.
+constexpr size_t InputAt(const LayerPlan* plan, size_t layer) {
+  return layer == 0 ? 0 : plan[layer - 1].output_at;
+}
+
+// Where the branch lies that a layer takes: since the last Fork or Swap of its number it waits
+// there.
+constexpr size_t BranchAt(const LayerPlan* plan, size_t layer) {
+  for (size_t i = layer; i-- > 0;) {
+    const LayerInfo& info = plan[i].info;
+    if (info.LeavesBranch() && info.size == plan[layer].info.size) return InputAt(plan, i);
+  }
+  return 0;
+}
+
+// Gives each layer of a net its places. A new tensor lies behind all others, so none that is read
+// again is overwritten but by a layer that works in place on it.
+constexpr void PlaceTensors(LayerPlan* plan, size_t layers) {
+  size_t end = plan[0].info.input.size();
+  for (size_t i = 0; i < layers; ++i) {
+    LayerPlan& layer = plan[i];
+    layer.output_at = layer.is_in_place ? InputAt(plan, i) : end;
+    if (!layer.is_in_place) end += layer.info.output.size();
+    if (!layer.info.TakesBranch()) continue;
+    layer.branch_at = BranchAt(plan, i);
+    if (layer.info.LeavesBranch()) layer.output_at = layer.branch_at;
+  }
+}
 
 constexpr size_t TensorSize(const LayerPlan& layer) {
   return layer.is_in_place ? 0 : layer.info.output.size();

@@ -21,6 +21,7 @@
 
 #include "sotto/layers/average_pool1d.h"
 #include "sotto/layers/average_pool2d.h"
+#include "sotto/layers/branches.h"
 #include "sotto/layers/conv1d.h"
 #include "sotto/layers/conv2d.h"
 #include "sotto/layers/dense.h"
@@ -40,6 +41,7 @@
 #include "sotto/net_entries.h"
 #include "sotto/net_functions.h"
 #include "sotto/net_memory.h"
+#include "sotto/net_plans.h"
 #include "sotto/preparation.h"
 
 namespace sotto {
@@ -69,39 +71,18 @@ using Tokens = Input<length, 1>;
 template <const auto& weights, class... Layers>
 struct Frozen {};
 
+// Several entries as one, for a net that repeats them:
+//   template <uint32_t channels>
+//   using Residual = sotto::nn::Block<sotto::nn::Fork<1>,
+//       sotto::nn::Conv2d<channels, 3, 1, 1>, sotto::nn::Relu,
+//       sotto::nn::Conv2d<channels, 3, 1, 1>, sotto::nn::Add<1>, sotto::nn::Relu>;
+template <class... Entries>
+struct Block {};
+
 // The arithmetic that trains a net: see FixedPoint.
 enum class Arithmetic : uint8_t { kFloat32, kFixedPoint };
 
 namespace internal {
-
-// A compiler that stops here names, as template arguments, the two layers that do not fit and the
-// shape between them.
-template <class Before, class Layer, uint32_t height, uint32_t width, uint32_t channels>
-struct Connection {
-  static_assert(Layer::Fits({height, width, channels}),
-                "Layer does not take the output of the layer Before it, which has this height, "
-                "width and number of channels");
-  static constexpr LayerPlan kPlan = Layer::Plan({height, width, channels});
-};
-
-template <class Entry, class = void>
-struct IsLoss : std::false_type {};
-template <class Entry>
-struct IsLoss<Entry, std::enable_if_t<std::is_same_v<decltype(Entry::Plan()), LossPlan>>>
-    : std::true_type {};
-
-// The plans of the layers behind Before, whose output has that shape. Behind them a loss.
-template <uint32_t height, uint32_t width, uint32_t channels, class Before, class Entry,
-          class... Rest>
-constexpr void AddPlans(LayerPlan* out) {
-  if constexpr (!IsLoss<Entry>::value) {
-    *out = Connection<Before, Entry, height, width, channels>::kPlan;
-    if constexpr (sizeof...(Rest) > 0) {
-      constexpr Shape next = Connection<Before, Entry, height, width, channels>::kPlan.info.output;
-      AddPlans<next.height, next.width, next.channels, Entry, Rest...>(out + 1);
-    }
-  }
-}
 
 // The loss of a net's entries.
 template <class... Entries>
@@ -115,17 +96,17 @@ struct LossOf<List<Last>> {
   using Type = std::conditional_t<IsLoss<Last>::value, Last, SoftmaxCrossEntropy>;
 };
 
-// Entries without Frozen around them.
+// Entries without Frozen and Block around them.
 template <class... Entries>
 struct Unfrozen {
-  using All = List<Entries...>;
+  using All = typename Flat<List<>, Entries...>::All;
   static constexpr size_t kFrozenLayers = 0;
   static constexpr Span<const Real> kWeights = {};
 };
 template <const auto& weights, class... Layers, class... Rest>
 struct Unfrozen<Frozen<weights, Layers...>, Rest...> {
-  using All = List<Layers..., Rest...>;
-  static constexpr size_t kFrozenLayers = sizeof...(Layers);
+  using All = typename Flat<List<>, Layers..., Rest...>::All;
+  static constexpr size_t kFrozenLayers = Count(typename Flat<List<>, Layers...>::All{});
   static constexpr Span<const Real> kWeights = {weights};
 };
 
@@ -136,6 +117,7 @@ struct UnfrozenOf<List<Entries...>> : Unfrozen<Entries...> {};
 
 template <size_t layers>
 struct Net {
+  static constexpr size_t kLayers = layers;
   LayerPlan plan[layers] = {};
 
   // Gives the first `count` layers their constants.
@@ -163,7 +145,9 @@ constexpr uint32_t CountFrozen(Span<const LayerPlan> plan) {
 template <uint32_t height, uint32_t width, uint32_t channels, class Frozen, class... Entries>
 constexpr auto MakeNet(List<Entries...>) {
   Net<(size_t{IsLoss<Entries>::value ? 0 : 1} + ...)> net;
-  AddPlans<height, width, channels, Input<height, width, channels>, Entries...>(net.plan);
+  Plans<Branches<>, height, width, channels, Input<height, width, channels>, Entries...>::Write(
+      net.plan);
+  PlaceTensors(net.plan, net.kLayers);
   net.Freeze(Frozen::kFrozenLayers, Frozen::kWeights.data());
   // Softmax regression does not use its layer's functions: a firmware must not link them.
   const LossPlan loss = LossOf<List<Entries...>>::Type::Plan();
@@ -179,7 +163,13 @@ struct InFixedPoint {
 template <class Layer>
 struct InFixedPoint<
     Layer, std::enable_if_t<std::is_same_v<decltype(Layer::FixedPlan(Shape{})), LayerPlan>>> {
-  static constexpr void Change(LayerPlan* plan) { *plan = Layer::FixedPlan(plan->info.input); }
+  static constexpr void Change(LayerPlan* plan) {
+    const LayerPlan before = *plan;
+    *plan = Layer::FixedPlan(before.info.input);
+    plan->info = before.info;
+    plan->output_at = before.output_at;
+    plan->branch_at = before.branch_at;
+  }
 };
 template <class Loss>
 struct InFixedPoint<Loss, std::enable_if_t<std::is_same_v<decltype(Loss::FixedPlan()), LossPlan>>> {
@@ -215,11 +205,17 @@ constexpr bool OnlyFirstTakesTokens(Span<const LayerPlan> plan) {
   return true;
 }
 
+// Whether a layer works in place on the net's first tensor.
+constexpr bool OverwritesSample(const LayerPlan& layer) {
+  return layer.output_at == 0 && layer.functions.forward != nullptr;
+}
+
 // Whether the loss can compare outputs with the sample, which must then still be there.
 constexpr bool IsAutoencoder(Span<const LayerPlan> plan) {
-  const LayerPlan& first = plan[0];
-  const bool keeps_sample = !first.is_in_place || first.functions.forward == nullptr;
-  return keeps_sample && plan[plan.size() - 1].info.output.size() == first.info.input.size();
+  for (const LayerPlan& layer : plan) {
+    if (OverwritesSample(layer)) return false;
+  }
+  return plan[plan.size() - 1].info.output.size() == plan[0].info.input.size();
 }
 
 // The members of every net.
@@ -255,8 +251,8 @@ struct NetOf {
                 "the array of Frozen has as many numbers as its layers have parameters");
   static_assert(kParameters > 0, "a net has something to train");
   static_assert(kLoss.target != TargetKind::kInput || IsAutoencoder(Plan()),
-                "an autoencoder has as many outputs as inputs, and its first layer is none that "
-                "works in place");
+                "an autoencoder has as many outputs as inputs, and none of its layers works in "
+                "place on the sample");
 };
 
 }  // namespace internal

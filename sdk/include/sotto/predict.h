@@ -78,10 +78,11 @@ namespace nn::internal {
 // training; here it has the functions of any Dense.
 constexpr LayerPlan ForwardPlan(LayerPlan layer, Arithmetic arithmetic) {
   if (layer.info.kind == LayerKind::kDense && layer.functions.forward == nullptr) {
-    const Real* const frozen = layer.frozen;
-    layer = DensePlan(layer.info.output.size(), layer.info.input);
+    const LayerPlan before = layer;
+    layer = DensePlan(before.info.output.size(), before.info.input);
     if (arithmetic == Arithmetic::kFixedPoint) layer = FixedDense(layer);
-    layer.frozen = frozen;
+    layer.frozen = before.frozen;
+    layer.output_at = before.output_at;
   }
   layer.functions.add_gradient = nullptr;
   layer.functions.input_delta = nullptr;

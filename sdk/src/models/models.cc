@@ -19,6 +19,8 @@ constexpr ModelInfo kModels[] = {
     MakeModelInfo<CharLstmSmall>("char-lstm-small"),
     MakeModelInfo<OvaLogistic>("ova-logistic"),
     MakeModelInfo<Motion>("motion"),
+    MakeModelInfo<ResNet8>("resnet8"),
+    MakeModelInfo<ResNet18>("resnet18"),
 };
 
 }  // namespace

@@ -11,10 +11,10 @@ namespace {
 using nn::LayerKind;
 using nn::LayerPlan;
 
-// Pooling passes values on, so a rectifier behind it counts.
+// Pooling passes values on, so a rectifier behind it counts; and so does a fork.
 bool PassesValuesOn(LayerKind kind) {
   return kind == LayerKind::kFlatten || kind == LayerKind::kMaxPool2d ||
-         kind == LayerKind::kAveragePool2d;
+         kind == LayerKind::kAveragePool2d || kind == LayerKind::kFork;
 }
 
 bool FeedsRectifier(Span<const LayerPlan> layers, size_t layer) {

@@ -21,7 +21,9 @@ Walker::Walker(Span<const LayerPlan> plan, const Real* parameters, Real* memory,
   for (const LayerPlan& layer : plan) scratch_ += GradientSize(layer, batch);
 }
 
-Walker::Place Walker::First() const { return {plan_.begin(), 0, tensors_, kept_, gradients_}; }
+Walker::Place Walker::First() const {
+  return {plan_.begin(), 0, tensors_, tensors_, kept_, gradients_};
+}
 
 void Walker::Advance(Place* at) const {
   const LayerPlan& left = *at->layer;
@@ -35,7 +37,7 @@ void Walker::Advance(Place* at) const {
 void Walker::Retreat(Place* at) const {
   --at->layer;
   const LayerPlan& entered = *at->layer;
-  if (!entered.is_in_place) at->input -= entered.info.input.size();
+  at->input = tensors_ + InputAt(plan_.begin(), static_cast<size_t>(at->layer - plan_.begin()));
   at->first -= entered.trained();
   at->kept -= entered.kept;
   at->gradient -= GradientSize(entered, batch_);
@@ -44,13 +46,13 @@ void Walker::Retreat(Place* at) const {
 LayerCall Walker::CallOf(const Place& at) const {
   const Real* const frozen = at.layer->frozen;
   const Real* const parameters = frozen == nullptr ? parameters_ + at.first : frozen;
-  return {at.layer->info, parameters, at.input, at.output(), at.kept, scratch_, saturated_};
+  return {at.layer->info, parameters, at.input,   at.output(),
+          at.kept,        scratch_,   saturated_, tensors_ + at.layer->branch_at};
 }
 
 Span<Real> Walker::output() const {
-  Place at = First();
-  while (at.layer + 1 != plan_.end()) Advance(&at);
-  return {at.output(), at.outputs()};
+  const LayerPlan& last = plan_[plan_.size() - 1];
+  return {tensors_ + last.output_at, last.info.output.size()};
 }
 
 void Walker::BeginBatch() {

@@ -69,13 +69,14 @@ class Walker {
   struct Place {
     const LayerPlan* layer;
     size_t first;  // of its parameters
+    Real* tensors;
     Real* input;
     Real* kept;
     Real* gradient;
 
     size_t inputs() const { return layer->info.input.size(); }
     size_t outputs() const { return layer->info.output.size(); }
-    Real* output() const { return layer->is_in_place ? input : input + inputs(); }
+    Real* output() const { return tensors + layer->output_at; }
   };
 
   Place First() const;

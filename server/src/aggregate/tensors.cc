@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "sotto/model/branch_values.h"
+
 namespace sotto::server {
 namespace {
 
@@ -118,9 +120,12 @@ std::vector<TrainedTensor> TrainedTensors(const ModelInfo& model,
                                           const std::optional<std::string>& sample) {
   std::vector<TrainedTensor> tensors;
   Shape shape = ShapeOfSample(model, sample);
+  posix::BranchValues<Shape> branches;
   for (const LayerPlan& layer : model.layers) {
     if (layer.trained() > 0) AddTensors(layer, shape, &tensors);
-    shape = ShapeBehind(layer, shape);
+    shape = branches.Follow(
+        layer.info, shape, [&](const Shape& input) { return ShapeBehind(layer, input); },
+        [&](const Shape& a, const Shape& b) { return a == b ? a : layer.info.output; });
   }
   return tensors;
 }

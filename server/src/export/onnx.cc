@@ -6,6 +6,7 @@
 
 #include "export/onnx_graph.h"
 #include "export/writers.h"
+#include "sotto/model/branch_values.h"
 
 namespace sotto::server {
 namespace {
@@ -45,7 +46,9 @@ class Net {
     for (size_t i = 0; i < info_.layers.size(); ++i) {
       layer_ = &info_.layers[i];
       prefix_ = fmt::format("{}.", i);
-      value = Layer(value);
+      value = branches_.Follow(
+          layer_->info, value, [&](const Value& input) { return Layer(input); },
+          [&](const Value& input, const Value& branch) { return Sum(input, branch); });
     }
     Outputs(value);
     return graph_.Bytes();
@@ -214,6 +217,10 @@ class Net {
         return GroupNorm(value);
       case LayerKind::kLocalResponseNorm:
         return LocalResponseNorm(value);
+      case LayerKind::kFork:  // BranchValues follows them
+      case LayerKind::kSwap:
+      case LayerKind::kAdd:
+        break;
     }
     throw std::logic_error("ONNX lacks a kind of layer");
   }
@@ -221,6 +228,19 @@ class Net {
   Value Elementwise(const char* op, Value value) {
     value.name = graph_.Add(op, {value.name});
     return value;
+  }
+
+  // Of two values of one shape, in any forms.
+  Value Sum(Value a, Value b) {
+    const TensorOrder order = OrderOfSum(a.order, b.order);
+    if (!(a.order == b.order)) {
+      a = AsOwnVector(a);
+      b = AsOwnVector(b);
+    } else if (a.form != b.form) {
+      a = AsVector(a);
+      b = AsVector(b);
+    }
+    return {graph_.Add("Add", {a.name, b.name}), a.form, order};
   }
 
   // Its columns have the order of the value, whatever that is.
@@ -359,6 +379,7 @@ class Net {
   const ModelInfo& info_;
   OnnxGraph graph_;
   const std::vector<Tensor> tensors_;
+  posix::BranchValues<Value> branches_;
   const LayerPlan* layer_ = nullptr;  // the present one
   std::string prefix_;                // of its tensors' names
 };

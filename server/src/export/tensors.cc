@@ -6,6 +6,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "sotto/model/branch_values.h"
+
 namespace sotto::server {
 namespace {
 
@@ -133,6 +135,9 @@ constexpr KindRow kKinds[] = {
     {LayerKind::kLstm, MapLstm, KindRow::kOwn},
     {LayerKind::kGroupNorm, MapGroupNorm, KindRow::kChannelsFirst},
     {LayerKind::kLocalResponseNorm, nullptr, KindRow::kChannelsFirst},
+    {LayerKind::kFork, nullptr, KindRow::kInput},
+    {LayerKind::kSwap, nullptr, KindRow::kInput},
+    {LayerKind::kAdd, nullptr, KindRow::kInput},
 };
 
 const KindRow& RowOf(const LayerPlan& layer) {
@@ -141,6 +146,13 @@ const KindRow& RowOf(const LayerPlan& layer) {
   });
   if (row == std::end(kKinds)) throw std::logic_error("exported nets lack a kind of layer");
   return *row;
+}
+
+// Behind a layer without branches whose input has that order.
+TensorOrder OrderBehind(const LayerPlan& layer, const TensorOrder& input) {
+  const KindRow& row = RowOf(layer);
+  if (row.order == KindRow::kInput) return input;
+  return {row.order == KindRow::kChannelsFirst, layer.info.output};
 }
 
 // Of each layer its parameters.
@@ -221,19 +233,20 @@ TensorOrder OrderOfInput(const ModelInfo& model) {
   return {shape.height > 1, shape};
 }
 
-TensorOrder OrderBehind(const LayerPlan& layer, const TensorOrder& input) {
-  const KindRow& row = RowOf(layer);
-  if (row.order == KindRow::kInput) return input;
-  return {row.order == KindRow::kChannelsFirst, layer.info.output};
+TensorOrder OrderOfSum(const TensorOrder& a, const TensorOrder& b) {
+  return a == b ? a : TensorOrder{false, a.shape};
 }
 
 std::vector<TensorMap> MapTensors(const ModelInfo& model) {
   std::vector<TensorMap> maps;
   TensorOrder order = OrderOfInput(model);
+  posix::BranchValues<TensorOrder> branches;
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const LayerPlan& layer = model.layers[i];
     if (const auto map = RowOf(layer).map; map != nullptr) map(layer, order, Maps(i, &maps));
-    order = OrderBehind(layer, order);
+    order = branches.Follow(
+        layer.info, order, [&](const TensorOrder& input) { return OrderBehind(layer, input); },
+        OrderOfSum);
   }
   return maps;
 }

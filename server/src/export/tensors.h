@@ -27,12 +27,16 @@ struct TensorOrder {
   // Sotto. Where a tensor has one channel or one position, both are the same.
   bool is_channels_first = false;
   nn::Shape shape;  // before any Flatten
+
+  bool operator==(const TensorOrder& other) const {
+    return is_channels_first == other.is_channels_first && shape == other.shape;
+  }
 };
 
 // Of the sample: an image has its channels first; a sequence, a vector and tokens are as in Sotto.
 TensorOrder OrderOfInput(const ModelInfo& model);
-// Behind a layer whose input has that order.
-TensorOrder OrderBehind(const nn::LayerPlan& layer, const TensorOrder& input);
+// Of the sum of two tensors of one shape. Where their orders differ, both are taken in Sotto's.
+TensorOrder OrderOfSum(const TensorOrder& a, const TensorOrder& b);
 
 // One tensor of a layer in an exported net.
 struct TensorMap {

@@ -50,11 +50,20 @@ def prepare(description, x):
     return x
 
 
+def own_order(x, flattened):
+    """A value as a vector in Sotto's order."""
+    if flattened is not None:
+        x = x.reshape(-1, *flattened)
+    return (x.transpose(0, 2, 3, 1) if x.ndim == 4 else x).reshape(x.shape[0], -1)
+
+
 class Net:
     """Between layers a value is an image [n, c, h, w], a sequence [n, l, c] or a vector [n, f]."""
 
     def __init__(self, description, tensors):
         self.description, self.tensors = description, tensors
+        self.flattened = None  # of the present value: the shape of the image that a vector was, [c, h, w]
+        self.branches = {}
 
     def window(self, layer, index, one_d):
         """Kernel, strides and pads from the type's numbers, kernel at `index`; pools: stride is size."""
@@ -93,6 +102,8 @@ class Net:
                 if name.split(".")[0] == str(i)
             }
             x = getattr(self, layer["kind"].replace("-", "_"))(x, layer, weights)
+            if layer["kind"] not in ("flatten", "relu", "tanh", "sigmoid", "fork", "swap", "add"):
+                self.flattened = None
         return x.reshape(x.shape[0], -1)
 
     def dense(self, x, layer, w):
@@ -137,7 +148,27 @@ class Net:
         return layers.sigmoid(x)
 
     def flatten(self, x, *_):
+        if x.ndim == 4:
+            self.flattened = x.shape[1:]
         return x.reshape(x.shape[0], -1)
+
+    def fork(self, x, layer, _):
+        self.branches[arguments(layer)[0]] = x, self.flattened
+        return x
+
+    def swap(self, x, layer, _):
+        (number,) = arguments(layer)
+        taken, shape = self.branches[number]
+        self.branches[number], self.flattened = (x, self.flattened), shape
+        return taken
+
+    def add(self, x, layer, _):
+        branch, shape = self.branches.pop(arguments(layer)[0])
+        if x.shape == branch.shape and self.flattened == shape:
+            return x + branch
+        total = own_order(x, self.flattened) + own_order(branch, shape)
+        self.flattened = None
+        return total
 
     def embedding(self, x, _, w):
         return w["weight"][x]

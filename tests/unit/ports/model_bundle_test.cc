@@ -84,6 +84,14 @@ TEST(ModelBundle, KeepsEachKindOfLayerWithAllItsKeys) {
   const SharedModel tokens = Of("[7]", "kind = \"embedding\"\nwidth = 3", "tokens = 11");
   ExpectKept(*tokens);
   seen.emplace_back("embedding");
+  const SharedModel branches =
+      Of("[6, 6, 2]",
+         "kind = \"fork\"\nbranch = 16777216\n[[layer]]\nkind = \"conv2d\"\noutputs = 3\n"
+         "kernel = 3\nstride = 2\npadding = 1\n[[layer]]\nkind = \"swap\"\nbranch = 16777216\n"
+         "[[layer]]\nkind = \"conv2d\"\noutputs = 3\nkernel = 1\nstride = 2\n[[layer]]\n"
+         "kind = \"add\"\nbranch = 16777216");
+  ExpectKept(*branches);
+  seen.insert(seen.end(), {"fork", "swap", "add"});
   for (const LayerKindRow& row : LayerKinds()) {
     EXPECT_NE(std::find(seen.begin(), seen.end(), row.name), seen.end()) << row.name;
   }

@@ -50,6 +50,8 @@ void ExpectSamePlan(const nn::LayerPlan& a, const nn::LayerPlan& b) {
   EXPECT_EQ(a.scratch, b.scratch);
   EXPECT_EQ(a.is_in_place, b.is_in_place);
   EXPECT_EQ(a.is_outer_product, b.is_outer_product);
+  EXPECT_EQ(a.output_at, b.output_at);
+  EXPECT_EQ(a.branch_at, b.branch_at);
 }
 
 // The model of a file against that of a type: all but the name.
@@ -133,6 +135,22 @@ TEST(ModelFile, HasTheKindsThatNoNamedModelHas) {
              kSequence);
 }
 
+TEST(ModelFile, HasBranches) {
+  using Net = nn::Sequential<nn::Input<6, 6, 2>, nn::Fork<1>, nn::Conv2d<4, 3, 2, 1>, nn::Relu,
+                             nn::Fork<9>, nn::Conv2d<4, 1>, nn::Add<9>, nn::Swap<1>,
+                             nn::Conv2d<4, 1, 2>, nn::Add<1>, nn::Dense<36, 3>>;
+  const auto text = [](const std::string& arithmetic) {
+    return Head("[6, 6, 2]", "arithmetic = \"" + arithmetic + "\"") + Layer("fork", "branch = 1") +
+           Layer("conv2d", "outputs = 4\nkernel = 3\nstride = 2\npadding = 1") + Layer("relu") +
+           Layer("fork", "branch = 9") + Layer("conv2d", "outputs = 4\nkernel = 1") +
+           Layer("add", "branch = 9") + Layer("swap", "branch = 1") +
+           Layer("conv2d", "outputs = 4\nkernel = 1\nstride = 2") + Layer("add", "branch = 1") +
+           Layer("dense", "outputs = 3");
+  };
+  ExpectSame(*Parse(text("float32")), MakeModelInfo<Net>("mine"));
+  ExpectSame(*Parse(text("fixed-point")), MakeModelInfo<nn::FixedPoint<Net>>("mine"));
+}
+
 struct Refusal {
   std::string text;
   std::string message;
@@ -179,7 +197,7 @@ TEST(ModelFile, RefusesKeysWithLineAndReason) {
        "my.toml:4: the model: the target is the input, 4 numbers, but the last layer gives 3"},
       {Head("[4]", "loss = \"mean-squared-error\"\ntarget = \"input\"") + Layer("relu") +
            Layer("dense", "outputs = 4"),
-       "the first layer, relu, overwrites the sample"},
+       "layer 1 (relu) overwrites the sample"},
       {Head("[4]"), "there is no layer; expected [[layer]]"},
       {Head("[4]") + "[layer]\nkind = \"dense\"\n", "layer.kind is none of the model's"},
       {Head("[4]") + "[[layers]]\nkind = \"dense\"\n", "[[layers]] is none of the model's"},
@@ -241,6 +259,43 @@ TEST(ModelFile, RefusesShapesThatDoNotFitAndNamesBoth) {
        "my.toml:7: layer 2 (embedding): embedding is the first layer"},
       {Head("[8, 2]") + Layer("lstm", "units = 3\noutput = \"all\""),
        "output = \"all\"; expected \"sequence\" or \"last\""},
+  });
+}
+
+TEST(ModelFile, RefusesBranchesThatDoNotWaitOrDoNotEnd) {
+  const std::string dense = Layer("dense", "outputs = 4");
+  const std::string fork = Layer("fork", "branch = 1");
+  const std::string add = Layer("add", "branch = 1");
+  const std::string swap = Layer("swap", "branch = 1");
+  std::string many = Head("[4]") + dense;
+  for (int i = 1; i <= 1000; ++i) many += Layer("fork", "branch = " + std::to_string(i));
+  ExpectRefused({
+      {Head("[4]") + dense + add + fork,
+       "my.toml:7: layer 2 (add): does not fit layer 1 (dense), which gives 4: no branch 1 waits: "
+       "no fork before it begins one, or an add has ended it; begin it by kind = \"fork\""},
+      {Head("[4]") + dense + swap,
+       "layer 2 (swap): does not fit layer 1 (dense), which gives 4: no"},
+      {Head("[4]") + fork + dense + Layer("add", "branch = 2"), "no branch 2 waits"},
+      {Head("[4]") + fork + dense + add + add, "layer 4 (add): does not fit layer 3 (add)"},
+      {Head("[4]") + fork + dense + fork, "branch 1 waits already; end it by an add first"},
+      {Head("[4]") + fork + dense,
+       "my.toml:7: layer 2: branch 1 still waits behind the last layer; end it by kind = "
+       "\"add\" and branch = 1"},
+      {Head("[4]") + fork + dense + swap + add + swap, "no branch 1 waits"},
+      {Head("[4]") + fork + Layer("dense", "outputs = 3") + add,
+       "layer 3 (add): does not fit layer 2 (dense), which gives 3: branch 1 has the shape 4, and "
+       "3 reaches it; an add takes two tensors of one shape"},
+      {Head("[2, 2, 1]") + fork + dense + add,
+       "branch 1 has the shape 2 x 2 x 1, and 4 reaches it"},
+      {Head("[4]") + Layer("fork"), "branch is missing"},
+      {Head("[4]") + Layer("fork", "branch = 0"), "branch: 0 is no whole number from 1"},
+      {Head("[4]") + Layer("fork", "branch = \"a\""), "branch is no number"},
+      {Head("[4]") + Layer("relu", "branch = 1"), "has no key branch"},
+      {many, "more than 256 layers"},
+      {Head("[8]", "tokens = 5") + fork + Layer("embedding", "width = 1") + add,
+       "embedding is the first layer"},
+      {Head("[4]", "loss = \"mean-squared-error\"\ntarget = \"input\"") + fork + dense + swap + add,
+       "layer 4 (add) overwrites the sample"},
   });
 }
 

@@ -221,6 +221,33 @@ TEST(FixedLayers, MeansOfEqualValuesAreTheseValuesAtTheLimitsToo) {
   }
 }
 
+// The numbers of the two tensors of a sum, and of the two deltas at a fork.
+TEST(FixedLayers, SumsOfBranchesAreExactUntilTheySaturate) {
+  const LayerPlan add = internal::FixedAdd(internal::AddPlan(1, {1, 1, 2}));
+  const LayerPlan fork = internal::FixedFork(internal::ForkPlan(1, {1, 1, 2}));
+  for (const int32_t b : {1, INT32_MAX}) {
+    Floats x = {Raw<Activation>(-7), Raw<Activation>(INT32_MAX - 1)};
+    Floats y = {Raw<Activation>(5), Raw<Activation>(b)};
+    bool saturated = false;
+    add.functions.forward(
+        {add.info, nullptr, x.data(), x.data(), nullptr, nullptr, &saturated, y.data()});
+    EXPECT_EQ(LoadRaw(&x[0]), -2);
+    EXPECT_EQ(LoadRaw(&x[1]), INT32_MAX);
+    EXPECT_EQ(saturated, b != 1);
+    add.functions.input_delta(
+        {add.info, nullptr, x.data(), x.data(), nullptr, nullptr, nullptr, y.data()});
+    EXPECT_EQ(LoadRaw(&y[0]), -2);
+    saturated = false;
+    y[1] = Raw<Delta>(b);
+    x[1] = Raw<Delta>(INT32_MAX - 1);
+    fork.functions.input_delta(
+        {fork.info, nullptr, x.data(), y.data(), nullptr, nullptr, &saturated});
+    EXPECT_EQ(LoadRaw(&x[0]), -4);
+    EXPECT_EQ(LoadRaw(&x[1]), INT32_MAX);
+    EXPECT_EQ(saturated, b != 1);
+  }
+}
+
 // Every number at the end of its range, in all combinations of signs: exact sums, rounded once,
 // saturated. UBSan would see a sum that leaves 64 bits.
 TEST(FixedLayers, SumsOfTheLargestNumbersAreExact) {

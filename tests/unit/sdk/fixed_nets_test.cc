@@ -27,6 +27,11 @@ using Cnn = Sequential<nn::Input<9, 8, 2>, nn::Conv2d<4, 3, 1, 1>, nn::Relu, nn:
 using Pools = Sequential<nn::Input<12, 3>, nn::Conv1d<5, 3>, nn::MaxPool1d<3, 1>, nn::Relu,
                          nn::AveragePool1d<2>, nn::GlobalAverage2d, nn::Dense<5, 4>, nn::OneVsAll>;
 using Regression = Sequential<nn::Dense<6, 8>, nn::Relu, nn::Dense<8, 3>, nn::MeanSquaredError<>>;
+using Residual =
+    Sequential<nn::Input<6, 6, 2>, nn::Conv2d<4, 3, 1, 1>, nn::Relu, nn::Fork<1>,
+               nn::Conv2d<4, 3, 1, 1>, nn::Relu, nn::Conv2d<4, 3, 1, 1>, nn::Add<1>, nn::Relu,
+               nn::Fork<1>, nn::Conv2d<6, 3, 2, 1>, nn::Relu, nn::Conv2d<6, 3, 1, 1>, nn::Swap<1>,
+               nn::Conv2d<6, 1, 2>, nn::Add<1>, nn::Relu, nn::GlobalAverage2d, nn::Dense<6, 4>>;
 using Autoencoder = Sequential<nn::Dense<6, 4>, nn::Relu, nn::Dense<4, 6>,
                                nn::MeanSquaredError<nn::TargetKind::kInput>>;
 
@@ -131,6 +136,7 @@ TEST(FixedNets, TrainingsFollowFloat) {
   ExpectFollowsFloat<Cnn>(Options());
   ExpectFollowsFloat<Pools>(Options());
   ExpectFollowsFloat<Regression>(Options());
+  ExpectFollowsFloat<Residual>(Options());
   ExpectFollowsFloat<Autoencoder>(Options());
 }
 

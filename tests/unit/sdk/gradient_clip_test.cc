@@ -10,6 +10,12 @@
 namespace sotto {
 namespace {
 
+constexpr ModelInfo kBranches = MakeModelInfo<
+    nn::Sequential<nn::Input<6, 6, 1>, nn::Conv2d<2, 3>, nn::Tanh, nn::Fork<1>,
+                   nn::Conv2d<2, 3, 1, 1>, nn::Tanh, nn::Swap<1>, nn::Conv2d<2, 1>, nn::Add<1>,
+                   nn::Dense<32, 20>, nn::Fork<1>, nn::Tanh, nn::Add<1>, nn::Dense<20, 3>>>(
+    "branches");
+
 // The gradient of one sample at w, from a plain step of rate 1: exact up to float32 rounding.
 std::vector<double> GradientAt(const ModelInfo& model, Samples* data, const std::vector<float>& w,
                                uint32_t index) {
@@ -101,7 +107,7 @@ void ExpectReference(const ModelInfo& model, const Method& method) {
 }
 
 TEST(GradientClip, ClipsAndProximalTermAreTheFormulasOfSgdStep) {
-  for (const ModelInfo* model : {&kSoftmax, &kNet}) {
+  for (const ModelInfo* model : {&kSoftmax, &kNet, &kBranches}) {
     for (const GradientClipOf of : {GradientClipOf::kBatch, GradientClipOf::kSample}) {
       for (const float clip : {0.05f, 1.5f, 1000.0f}) {
         ExpectReference(*model, {of, clip, 0, 0, 0});
@@ -116,7 +122,7 @@ TEST(GradientClip, ClipsAndProximalTermAreTheFormulasOfSgdStep) {
 
 // The velocity after a first step is the clipped gradient.
 TEST(GradientClip, NoClippedGradientIsLongerThanItsBound) {
-  for (const ModelInfo* model : {&kSoftmax, &kNet}) {
+  for (const ModelInfo* model : {&kSoftmax, &kNet, &kBranches}) {
     Samples data(model->inputs, 60);
     const SampleSource source = data.source();
     std::vector<float> gradient(model->parameters);
@@ -171,7 +177,7 @@ TEST(GradientNorm, TheFactorNeverExceedsTheBoundAndLosesLittle) {
 }
 
 TEST(GradientClip, AWideClipAndNoProximalTermChangeNothing) {
-  for (const ModelInfo* model : {&kSoftmax, &kNet}) {
+  for (const ModelInfo* model : {&kSoftmax, &kNet, &kBranches}) {
     Training plain(*model, 11);
     plain.Run();
     for (const GradientClipOf of : {GradientClipOf::kBatch, GradientClipOf::kSample}) {
@@ -220,7 +226,7 @@ TEST(GradientClip, FixedPointHasNoGradientClipAndNoProximalTerm) {
 
 // A softmax regression needs the gradient's memory for batches, other nets need it for samples.
 TEST(GradientClip, OneOfTheTwoClipsNeedsMemory) {
-  for (const ModelInfo* model : {&kSoftmax, &kNet}) {
+  for (const ModelInfo* model : {&kSoftmax, &kNet, &kBranches}) {
     for (const GradientClipOf of : {GradientClipOf::kBatch, GradientClipOf::kSample}) {
       Training training(*model, 5);
       training.options.gradient_clip = 1;

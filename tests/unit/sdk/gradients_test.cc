@@ -301,6 +301,57 @@ TEST(Gradients, ASmallLeNet) {
                              Relu, MaxPool2d<2>, Flatten, Dense<16, 12>, Relu, Dense<12, 5>>>();
 }
 
+template <uint32_t branch, uint32_t channels>
+using Residual = Block<Fork<branch>, Conv2d<channels, 3, 1, 1>, Tanh, Conv2d<channels, 3, 1, 1>,
+                       Add<branch>, Tanh>;
+// The shortcut has a layer, too.
+template <uint32_t branch, uint32_t channels>
+using Projected = Block<Fork<branch>, Conv2d<channels, 3, 2, 1>, Tanh, Conv2d<channels, 3, 1, 1>,
+                        Swap<branch>, Conv2d<channels, 1, 2>, Add<branch>, Tanh>;
+
+TEST(Gradients, ResidualBlocks) {
+  ExpectGradients<Sequential<Input<4, 3, 2>, Conv2d<3, 2>, Residual<1, 3>, Dense<18, 3>>>();
+  ExpectGradients<Sequential<Input<5, 4, 2>, Conv2d<2, 1>, Projected<1, 3>, Dense<18, 3>>>();
+  ExpectGradients<
+      Sequential<Input<5, 4, 1>, Conv2d<2, 3, 1, 1>, GroupNorm<2>, Relu, Residual<1, 2>,
+                 Projected<1, 4>, GroupNorm<2>, Residual<1, 4>, GlobalAverage2d, Dense<4, 3>>>();
+}
+
+TEST(Gradients, ABranchThatBeginsAtTheInput) {
+  ExpectGradients<Sequential<Input<7>, Fork<1>, Dense<7, 7>, Tanh, Add<1>, Dense<7, 3>>>();
+  ExpectGradients<Sequential<Input<7>, Fork<1>, Dense<7, 4>, Swap<1>, Dense<7, 4>, Add<1>>>();
+  ExpectGradients<Sequential<Input<4, 4, 2>, Projected<1, 3>, Dense<12, 2>>>();
+}
+
+TEST(Gradients, BranchesInBranches) {
+  ExpectGradients<Sequential<Input<4, 4, 2>, Fork<7>, Residual<1, 2>, Conv2d<2, 1>, Residual<1, 2>,
+                             Add<7>, Dense<32, 2>>>();
+  ExpectGradients<Sequential<Input<4, 4, 2>, Conv2d<2, 1>, Fork<1>, Projected<2, 2>, Swap<1>,
+                             Projected<2, 2>, Add<1>, Dense<8, 2>>>();
+}
+
+// Branches that cross: neither lies within the other.
+TEST(Gradients, BranchesSideBySide) {
+  ExpectGradients<Sequential<Input<6>, Dense<6, 5>, Fork<1>, Dense<5, 5>, Tanh, Fork<2>,
+                             Dense<5, 5>, Add<1>, Tanh, Dense<5, 5>, Add<2>, Dense<5, 2>>>();
+}
+
+// Three and four readers of one tensor, which each have layers or none, in place or not.
+TEST(Gradients, ATensorThatSeveralLayersRead) {
+  ExpectGradients<Sequential<Input<6>, Dense<6, 5>, Fork<1>, Fork<2>, Dense<5, 5>, Tanh, Add<1>,
+                             Dense<5, 5>, Add<2>, Dense<5, 2>>>();
+  ExpectGradients<Sequential<Input<6>, Dense<6, 5>, Fork<1>, Fork<2>, Fork<3>, Sigmoid, Swap<1>,
+                             Dense<5, 5>, Add<1>, Swap<2>, Tanh, Add<2>, Add<3>, Dense<5, 2>>>();
+  ExpectGradients<Sequential<Input<6>, Dense<6, 5>, Fork<1>, Add<1>, Tanh>>();
+}
+
+TEST(Gradients, BranchesOfFrozenLayers) {
+  static const Real kWeights[] = {0.3, -0.2, 0.5, 0.1, 0.9, -0.4};
+  using Net = Sequential<Input<4, 3, 2>, Frozen<kWeights, Conv2d<2, 1>, Fork<1>, Tanh>,
+                         Conv2d<2, 3, 1, 1>, Add<1>, Tanh, Dense<24, 2>>;
+  ExpectGradients<Net>();
+}
+
 // A weight's gradient is one sum in one order, whatever is kept until the step.
 TEST(Gradients, TheMemoryOfAGradientDoesNotChangeItsBits) {
   using Net = Sequential<Dense<40, 33>, Relu, Dense<33, 3>>;

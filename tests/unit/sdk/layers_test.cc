@@ -26,7 +26,8 @@ Numbers Output(Span<const LayerPlan> plan, const Numbers& parameters, const Numb
 // A single layer.
 template <class Layer>
 Numbers OutputOf(const Shape& input, const Numbers& sample, const Numbers& parameters = {}) {
-  const LayerPlan plan[] = {Layer::Plan(input)};
+  LayerPlan plan[] = {Layer::Plan(input)};
+  PlaceTensors(plan, 1);
   EXPECT_TRUE(Layer::Fits(input));
   EXPECT_EQ(parameters.size(), plan[0].parameters());
   return Output(plan, parameters, sample);

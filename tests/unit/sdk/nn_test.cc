@@ -283,6 +283,28 @@ TEST(ModelDigest, OfAnyOtherNetCoversEachLayersGeometry) {
   EXPECT_EQ(ToHex(digest), ToHex(expected));
 }
 
+// The number of a branch is the size of its layers.
+TEST(ModelDigest, OfANetWithBranchesCoversWhereTheyBeginAndEnd) {
+  using Net = nn::Sequential<nn::Input<3>, nn::Fork<1>, nn::Dense<3, 2>, nn::Swap<1>,
+                             nn::Dense<3, 2>, nn::Add<1>>;
+  constexpr ModelInfo kModel = MakeModelInfo<Net>("branches");
+  const std::vector<uint32_t> values = {
+      2,  5,                                      // version, layers
+      14, 1, 1, 3, 1, 1, 3, 0, 0, 0, 0, 0, 0, 1,  // Fork
+      1,  1, 1, 3, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0,  // Dense
+      15, 1, 1, 2, 1, 1, 3, 0, 0, 0, 0, 0, 0, 1,  // Swap
+      1,  1, 1, 3, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0,  // Dense
+      16, 1, 1, 2, 1, 1, 2, 0, 0, 0, 0, 0, 0, 1,  // Add
+      1,  1, 0, 0};  // loss, target, steps that prepare data, frozen layers
+  Sha256 hash;
+  for (const uint32_t value : values) ASSERT_EQ(hash.UpdateU32(value), Status::kOk);
+  uint8_t expected[kSha256Size];
+  uint8_t digest[kSha256Size];
+  ASSERT_EQ(hash.Finish(expected), Status::kOk);
+  ASSERT_EQ(ModelDigest(kModel, digest), Status::kOk);
+  EXPECT_EQ(ToHex(digest), ToHex(expected));
+}
+
 constexpr float kFrozenWeights[] = {0.5f, -1.0f, 0.25f, 2.0f, -0.125f, 1.0f, 0.0f, 3.0f};
 
 TEST(ModelDigest, CoversLossTargetAndConstants) {
@@ -325,6 +347,8 @@ static_assert(CharLstm::kParameters == 820450 && CharLstm::kTokens == 82);
 static_assert(CharLstmSmall::kParameters == 8738 && CharLstmSmall::kInputs == 40);
 static_assert(OvaLogistic::kParameters == 510 && OvaLogistic::kClasses == 10);
 static_assert(Motion::kParameters == 3046 && Motion::kInputs == 128 * 3);
+static_assert(ResNet8::kParameters == 78186 && ResNet8::kInputs == 32 * 32 * 3);
+static_assert(ResNet18::kParameters == 11178762 && ResNet18::Plan().size() == 78);
 
 TEST(Models, AreFoundByNameAndAddUp) {
   EXPECT_EQ(FindModel("no-such-model"), nullptr);

@@ -66,6 +66,35 @@ inline std::vector<ExportedNet> ExportedNets() {
                               LayerText("conv1d", "outputs = 6\nkernel = 3\npadding = 1") +
                               LayerText("average-pool1d", "size = 2") +
                               LayerText("global-average") + LayerText("dense", "outputs = 3")),
+      // Blocks whose shortcut is the tensor, and a convolution; a block within a block.
+      MakeNet("residual",
+              "input = [6, 5, 2]\n" + LayerText("conv2d", "outputs = 4\nkernel = 3\npadding = 1") +
+                  LayerText("group-norm", "groups = 2") + LayerText("relu") +
+                  LayerText("fork", "branch = 1") +
+                  LayerText("conv2d", "outputs = 4\nkernel = 3\npadding = 1") +
+                  LayerText("fork", "branch = 2") + LayerText("relu") +
+                  LayerText("add", "branch = 2") + LayerText("add", "branch = 1") +
+                  LayerText("relu") + LayerText("fork", "branch = 1") +
+                  LayerText("conv2d", "outputs = 6\nkernel = 3\nstride = 2\npadding = 1") +
+                  LayerText("swap", "branch = 1") +
+                  LayerText("conv2d", "outputs = 6\nkernel = 1\nstride = 2") +
+                  LayerText("add", "branch = 1") + LayerText("relu") +
+                  LayerText("dense", "outputs = 3")),
+      // Sums of tensors whose orders differ in the graph: a convolution's and a dense layer's, an
+      // image's and a vector's of one pixel.
+      MakeNet("sums", "input = [4, 3, 2]\n" + LayerText("fork", "branch = 7") +
+                          LayerText("conv2d", "outputs = 5\nkernel = 2") + LayerText("flatten") +
+                          LayerText("swap", "branch = 7") + LayerText("dense", "outputs = 30") +
+                          LayerText("add", "branch = 7") + LayerText("tanh") +
+                          LayerText("dense", "outputs = 4") + LayerText("fork", "branch = 7") +
+                          LayerText("conv2d", "outputs = 4\nkernel = 1") +
+                          LayerText("add", "branch = 7") + LayerText("dense", "outputs = 3")),
+      // A sequence of an LSTM, and one of a convolution.
+      MakeNet("sums-of-sequences",
+              "input = [5, 2]\n" + LayerText("fork", "branch = 1") +
+                  LayerText("lstm", "units = 3\noutput = \"sequence\"") +
+                  LayerText("swap", "branch = 1") + LayerText("conv1d", "outputs = 3\nkernel = 1") +
+                  LayerText("add", "branch = 1") + LayerText("dense", "outputs = 3")),
       MakeNet("softmax-images", "input = [4, 5, 3]\n" + LayerText("dense", "outputs = 3")),
       // What prepares samples is part of the net: numbers for all, a channel and a feature.
       MakeNet("prepared",

@@ -118,6 +118,40 @@ LayerPlan Lstm(const LayerValues& v, const Shape& input) {
   return nn::internal::LstmPlan(units, output, input);
 }
 
+LayerPlan Fork(const LayerValues& v, const Shape& input) {
+  const uint32_t branch = v.Get("branch");
+  if (v.branches->count(branch) > 0) {
+    throw std::invalid_argument(fmt::format(
+        "branch {} waits already; end it by an add first, or take another number", branch));
+  }
+  return nn::internal::ForkPlan(branch, input);
+}
+
+// The shape of the branch that a layer takes.
+Shape BranchOf(const LayerValues& v) {
+  const auto found = v.branches->find(v.Get("branch"));
+  if (found != v.branches->end()) return found->second;
+  throw std::invalid_argument(
+      fmt::format("no branch {} waits: no fork before it begins one, or an add has ended it; begin "
+                  "it by kind = \"fork\", or correct the number",
+                  v.Get("branch")));
+}
+
+LayerPlan Swap(const LayerValues& v, const Shape& input) {
+  return nn::internal::SwapPlan(v.Get("branch"), input, BranchOf(v));
+}
+
+LayerPlan Add(const LayerValues& v, const Shape& input) {
+  const Shape branch = BranchOf(v);
+  if (!(branch == input)) {
+    throw std::invalid_argument(
+        fmt::format("branch {} has the shape {}, and {} reaches it; an add takes two tensors of "
+                    "one shape",
+                    v.Get("branch"), ShapeText(branch), ShapeText(input)));
+  }
+  return nn::internal::AddPlan(v.Get("branch"), input);
+}
+
 // A layer without keys.
 template <LayerPlan (*plan)(const Shape&)>
 LayerPlan Plain(const LayerValues&, const Shape& input) {
@@ -321,9 +355,21 @@ std::vector<LayerKindRow> Others() {
   };
 }
 
+std::vector<LayerKindRow> OfBranches() {
+  const std::vector<LayerKey> keys = {{"branch", InfoSizeOf}};
+  return {
+      {"fork", "begins a branch: the tensor waits, a copy goes on", "Fork", keys, Fork,
+       Is<LayerKind::kFork>, SizeOf, nullptr, nn::internal::FixedFork},
+      {"swap", "goes on with what waits in a branch, and the tensor waits", "Swap", keys, Swap,
+       Is<LayerKind::kSwap>, SizeOf, nullptr, AsItIs},
+      {"add", "x + what waits in a branch, which ends", "Add", keys, Add, Is<LayerKind::kAdd>,
+       SizeOf, nullptr, nn::internal::FixedAdd},
+  };
+}
+
 std::vector<LayerKindRow> AllKinds() {
   std::vector<LayerKindRow> all;
-  for (const auto& part : {Others(), Convolutions(), Pools(), InPlace()}) {
+  for (const auto& part : {Others(), Convolutions(), Pools(), InPlace(), OfBranches()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

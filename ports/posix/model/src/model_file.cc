@@ -172,15 +172,27 @@ class Builder {
                                  parameters, kMaxParameters));
       }
       model_->layers.push_back(plan);
-      reaches = plan.info.output;
+      reaches = branches_.Follow(
+          plan.info, reaches, [&](const Shape&) { return plan.info.output; },
+          [](const Shape& sum, const Shape&) { return sum; });
       from = fmt::format("layer {} ({}), which gives {}", model_->layers.size(), KindOf(plan).name,
                          ShapeText(reaches));
     }
+    RequireBranchesEnded();
+    nn::PlaceTensors(model_->layers.data(), model_->layers.size());
     if (tokens_ > 0 && model_->layers[0].tokens == 0) {
       document_.layers[0].Refuse("the first layer of a model of tokens is embedding");
     }
     info().inputs = input_.size();
     info().outputs = reaches.size();
+  }
+
+  void RequireBranchesEnded() const {
+    if (branches_.waiting().empty()) return;
+    document_.layers.back().Refuse(
+        fmt::format("branch {0} still waits behind the last layer; end it by kind = \"add\" and "
+                    "branch = {0}",
+                    branches_.waiting().begin()->first));
   }
 
   LayerPlan ReadLayer(const Table& table, const Shape& input, const std::string& from) {
@@ -200,6 +212,7 @@ class Builder {
   LayerValues ReadValues(const Table& table, const LayerKindRow& row) const {
     LayerValues values;
     values.tokens = tokens_;
+    values.branches = &branches_.waiting();
     for (const LayerKey& key : row.keys) {
       if (key.fallback != nullptr && !table.Has(key.name)) continue;
       values.values[key.name] = key.choices.empty() ? table.Number(key.name, key.least)
@@ -267,10 +280,13 @@ class Builder {
                                         "gives {}",
                                         first.info.input.size(), last.info.output.size()));
     }
-    if (!nn::internal::IsAutoencoder({model_->layers.data(), model_->layers.size()})) {
-      top_.Refuse("target", fmt::format("the first layer, {}, overwrites the sample, which the "
-                                        "loss needs; begin with another layer",
-                                        KindOf(first).name));
+    const auto overwrites =
+        std::find_if(model_->layers.begin(), model_->layers.end(), nn::internal::OverwritesSample);
+    if (overwrites != model_->layers.end()) {
+      top_.Refuse("target",
+                  fmt::format("layer {} ({}) overwrites the sample, which the loss "
+                              "needs; let another layer read the sample first",
+                              overwrites - model_->layers.begin() + 1, KindOf(*overwrites).name));
     }
     return nn::MeanSquaredError<nn::TargetKind::kInput>::Plan();
   }
@@ -320,6 +336,7 @@ class Builder {
   std::shared_ptr<OwnedModel> model_ = std::make_shared<OwnedModel>();
   Shape input_;
   uint32_t tokens_ = 0;
+  BranchValues<Shape> branches_;  // behind the layers so far
 };
 
 }  // namespace

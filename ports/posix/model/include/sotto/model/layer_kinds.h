@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sotto/layer.h"
+#include "sotto/model/branch_values.h"
 
 namespace sotto::posix {
 
@@ -32,6 +33,8 @@ struct LayerKey {
 struct LayerValues {
   std::map<std::string, uint32_t> values;
   uint32_t tokens = 0;  // of the model; 0: samples are no tokens
+  // That wait before the layer, by their numbers.
+  const std::map<uint32_t, nn::Shape>* branches = nullptr;
 
   uint32_t Get(const std::string& key) const { return values.at(key); }
   uint32_t Get(const std::string& key, uint32_t fallback) const {
