@@ -60,6 +60,10 @@ set(sotto_sdk_sources
   src/preparation/random_flip.cc
   src/preparation/rescale.cc
   src/preparation/unit_norm.cc
+  src/nn/block_kernels.cc
+  src/nn/block_layers.cc
+  src/nn/block_net.cc
+  src/nn/blocks.cc
   src/nn/fixed_kernels.cc
   src/nn/fixed_net.cc
   src/nn/fixed_net_kernels.cc

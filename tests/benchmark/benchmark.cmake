@@ -1,5 +1,5 @@
-# sotto-bench: what a coordinate and a training sample cost in time. A test runs each case once;
-# ratios.sh and training.sh measure.
+# sotto-bench: what a coordinate and a sample of a net cost in time. A test runs each case once;
+# ratios.sh and nets.sh measure.
 find_package(benchmark CONFIG QUIET)
 if(NOT benchmark_FOUND)
   add_test(NAME benchmark.runs

@@ -1,5 +1,5 @@
 // sotto-bench: what one coordinate of an update costs this machine, in time (this file), and one
-// training sample (nets.cc).
+// sample of a net (nets.cc).
 //
 // Every case runs over one update of 100,000 values of deviation 0.1 against the noise's 1, and one
 // item is one coordinate or one word of the keystream. The dither comes from the server's engine

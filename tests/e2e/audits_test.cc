@@ -80,6 +80,8 @@ TEST(Audits, MembershipWritesARowForEachAttack) {
   const std::string rows = ReadFile(csv);
   EXPECT_EQ(rows.rfind("round,auc,auc_lower,auc_upper,advantage", 0), 0u) << rows;
   EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 4) << rows;
+  ExpectLabUsageError(std::string("audit membership --evaluate-every 0 ") + kTraining,
+                      "--evaluate-every 0 evaluates no model, and this audit attacks models");
 }
 
 TEST(Audits, OfATrainingNameTheContentOfWhatTheyRead) {

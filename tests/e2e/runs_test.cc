@@ -65,6 +65,20 @@ TEST(Runs, EvaluateEverySkipsRoundsButNotTheLast) {
   EXPECT_TRUE(json["evaluation"]["mean_squared_error"].is_null());
 }
 
+TEST(Runs, EvaluateEveryZeroEvaluatesNoModelAndSaysSo) {
+  const Json json = SmallRun("--seed 1 --evaluate-every 0");
+  for (const char* name : {"accuracy", "initial_accuracy", "evaluation", "initial_evaluation"}) {
+    EXPECT_TRUE(json[name].is_null()) << name;
+  }
+  for (const Json& round : json["rounds"]) EXPECT_TRUE(round["evaluation"].is_null());
+  EXPECT_EQ(json["parameters_sha256"], SmallRun("--seed 1")["parameters_sha256"]);
+  const Outcome run = Sotto(Small() + "--seed 1 --evaluate-every 0");
+  EXPECT_NE(run.output.find("accuracy       not known: --evaluate-every 0"), std::string::npos)
+      << run.output;
+  const Json seeds = SmallRun("--seeds 1-2 --evaluate-every 0");
+  EXPECT_TRUE(seeds["mean"]["accuracy"].is_null());
+}
+
 // A model file of an autoencoder of the images.
 std::string AutoencoderFile() {
   const std::string path = TestFile("coder.toml");

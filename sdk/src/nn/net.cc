@@ -1,38 +1,10 @@
 // Training and prediction of any net of layers in float32: functions of ModelInfo.
 #include "base/exact_arithmetic.h"
+#include "nn/float_net.h"
 #include "nn/kernels.h"
-#include "nn/momentum.h"
 #include "nn/net_batch.h"
-#include "nn/tokens.h"
 
 namespace sotto::nn::internal {
-
-namespace {
-
-struct FloatNet : FloatArithmetic {
-  static constexpr bool kHasGradientOptions = true;
-  static bool CanStep(const SgdStep&, size_t) { return true; }
-  static Status Prepare(const ModelInfo& model, Span<const float> sample) {
-    const uint32_t tokens = model.layers[0].tokens;
-    return tokens > 0 && !AreTokens(sample, tokens) ? Status::kOutOfRange : Status::kOk;
-  }
-  static Status PrepareTarget(Span<float>) { return Status::kOk; }
-  static float Errors(const LossPlan& loss, Span<float> outputs, const Target& target) {
-    return loss.errors(outputs, target);
-  }
-  static void Shrink(const SgdStep& step, const WorkingParameters& working) {
-    nn::Shrink(step, working);
-  }
-  static void Slow(const SgdStep& step, const WorkingParameters& working) {
-    SlowVelocity(step, working);
-  }
-  static void MoveByVelocity(float rate, const WorkingParameters& working) {
-    nn::MoveByVelocity(rate, working);
-  }
-  static bool* saturated() { return nullptr; }
-};
-
-}  // namespace
 
 size_t NetTrainingFloats(const ModelInfo& model, uint32_t batch_size) {
   return TrainingMemory(model.layers, model.loss, batch_size);

@@ -22,6 +22,56 @@
 
 namespace sotto::nn {
 
+// Reads a sample of the batch into a net's input.
+//   vector  [outputs] memory for a target of kVector, for which the target stands then
+template <class Arithmetic>
+Status ReadSample(const ModelInfo& model, const Batch& batch, uint32_t index,
+                  const Arithmetic& arithmetic, Span<float> features, float* vector,
+                  Target* target) {
+  const SampleSource& source = *batch.source;
+  if (model.loss.target == TargetKind::kVector) {
+    const Span<float> numbers{vector, model.outputs};
+    target->vector = vector;
+    Status status = source.read_vector(source.context, index, features, numbers);
+    if (status == Status::kOk) status = arithmetic.PrepareTarget(numbers);
+    return status == Status::kOk ? arithmetic.Prepare(model, features) : status;
+  }
+  target->vector = features.data();  // of an autoencoder
+  const Status status = source.read(source.context, index, features, &target->label);
+  if (status != Status::kOk) return status;
+  if (model.classes > 0 && target->label >= model.classes) return Status::kOutOfRange;
+  return arithmetic.Prepare(model, features);
+}
+
+// SgdStep::error_clip.
+inline void ClampErrors(float most, Span<Real> errors) {
+  if (most == 0.0f) return;
+  for (Real& error : errors) {
+    error = error > most ? most : error < -most ? -most : error;
+  }
+}
+
+// Moves the parameters, or the velocity and then the parameters, along the sum of n samples'
+// gradients that the walker has, times `clip`.
+template <class AnyWalker, class Arithmetic>
+void MoveAlong(const AnyWalker& walker, const SgdStep& step, const WorkingParameters& working,
+               float n, float clip, const Arithmetic& arithmetic) {
+  if (step.momentum != 0.0f) {
+    arithmetic.Slow(step, working);
+    walker.Step(1.0f, clip / n, working.velocity.data(), arithmetic);
+    arithmetic.MoveByVelocity(step.learning_rate, working);
+    return;
+  }
+  float decay = 1.0f - step.learning_rate * step.weight_decay;
+  if constexpr (Arithmetic::kHasGradientOptions) {
+    if (step.proximal != 0.0f) {
+      arithmetic.Shrink(step, working);
+      decay = 1.0f;
+    }
+  }
+  walker.Step(decay, -step.learning_rate / n * clip, working.memory.data(), arithmetic);
+}
+
 template <class Arithmetic>
 class NetBatch {
  public:
@@ -43,10 +93,14 @@ class NetBatch {
     walker_.BeginBatch();
     for (const uint32_t index : batch_.indices) {
       Target target;
-      if (Status s = Read(index, &target); s != Status::kOk) return s;
+      if (Status s =
+              ReadSample(model_, batch_, index, arithmetic_, walker_.input(), vector_, &target);
+          s != Status::kOk) {
+        return s;
+      }
       walker_.Forward();
       sum += arithmetic_.Errors(model_.loss, walker_.output(), target);
-      if constexpr (Arithmetic::kHasGradientOptions) ClampErrors(step.error_clip);
+      if constexpr (Arithmetic::kHasGradientOptions) ClampErrors(step.error_clip, walker_.output());
       walker_.Backward();
       if constexpr (Arithmetic::kHasGradientOptions) {
         if (!clips) continue;
@@ -66,13 +120,7 @@ class NetBatch {
         if (s != Status::kOk) return s;
       }
     }
-    if (step.momentum == 0.0f) {
-      Move(step, -step.learning_rate / n * clip);
-      return Status::kOk;
-    }
-    arithmetic_.Slow(step, working_);
-    walker_.Step(1.0f, clip / n, working_.velocity.data(), arithmetic_);
-    arithmetic_.MoveByVelocity(step.learning_rate, working_);
+    MoveAlong(walker_, step, working_, n, clip, arithmetic_);
     return Status::kOk;
   }
 
@@ -88,13 +136,6 @@ class NetBatch {
            step.gradient_clip_of == what;
   }
   size_t size() const { return batch_.indices.size(); }
-
-  void ClampErrors(float most) {
-    if (most == 0.0f) return;
-    for (Real& error : walker_.output()) {
-      error = error > most ? most : error < -most ? -most : error;
-    }
-  }
 
   // Adds the gradient of the sample at hand, clipped.
   Status AddClipped(float most) {
@@ -113,36 +154,6 @@ class NetBatch {
     squares.norm = &norm;
     walker_.Step(1.0f, 1.0f, working_.memory.data(), squares);
     return norm.FactorFor(most, factor);
-  }
-
-  // Without momentum.
-  void Move(const SgdStep& step, float rate) {
-    float decay = 1.0f - step.learning_rate * step.weight_decay;
-    if constexpr (Arithmetic::kHasGradientOptions) {
-      if (step.proximal != 0.0f) {
-        arithmetic_.Shrink(step, working_);
-        decay = 1.0f;
-      }
-    }
-    walker_.Step(decay, rate, working_.memory.data(), arithmetic_);
-  }
-
-  // Reads a sample into the walker's input.
-  Status Read(uint32_t index, Target* target) {
-    const SampleSource& source = *batch_.source;
-    const Span<float> features = walker_.input();
-    if (model_.loss.target == TargetKind::kVector) {
-      const Span<float> vector{vector_, model_.outputs};
-      target->vector = vector_;
-      Status status = source.read_vector(source.context, index, features, vector);
-      if (status == Status::kOk) status = arithmetic_.PrepareTarget(vector);
-      return status == Status::kOk ? arithmetic_.Prepare(model_, features) : status;
-    }
-    target->vector = features.data();  // of an autoencoder
-    const Status status = source.read(source.context, index, features, &target->label);
-    if (status != Status::kOk) return status;
-    if (model_.classes > 0 && target->label >= model_.classes) return Status::kOutOfRange;
-    return arithmetic_.Prepare(model_, features);
   }
 
   const ModelInfo& model_;

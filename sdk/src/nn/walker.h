@@ -55,6 +55,26 @@ class Walker {
   void AddNormOfSample(GradientNorm* norm) const;
   void AddSample(Real factor);
 
+  // visit(layer, call) for each layer that does something on the way forward, in their order.
+  template <class Visit>
+  void ForEachForward(Visit visit) const {
+    for (Place at = First(); at.layer != plan_.end(); Advance(&at)) {
+      if (at.layer->functions.forward != nullptr) visit(*at.layer, CallOf(at));
+    }
+  }
+
+  // visit(layer, call, gives) for each layer from the last to the first that is trained, which
+  // alone gives no delta to its input.
+  template <class Visit>
+  void ForEachBackward(Visit visit) const {
+    Place at = First();
+    while (at.layer != plan_.end()) Advance(&at);
+    while (at.layer != first_trained_) {
+      Retreat(&at);
+      visit(*at.layer, CallOf(at), at.layer != first_trained_);
+    }
+  }
+
   // input() holds a sample, output() then its scores.
   void Forward();
   // output() holds the delta of the scores. Overwrites all tensors.

@@ -134,6 +134,11 @@ class Attack {
 MembershipAudit AuditMembership(const SimulationConfig& config, const TrainTest& data,
                                 uint32_t samples, const std::function<bool()>& stop,
                                 const std::function<void(const MembershipRound&)>& on_round) {
+  if (config.evaluate_every == 0) {
+    throw std::invalid_argument(
+        "--evaluate-every 0 evaluates no model, and this audit attacks models by their losses; "
+        "name a number from 1 on");
+  }
   const Key run_key = posix::RunKey(config.seed);
   ObservedTraining training(config, *data.train, run_key);
   MembershipAudit audit;

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/parallel.h"
+#include "sotto/blocks.h"
 #include "sotto/predict.h"
 #include "sotto/preparation.h"
 
@@ -85,15 +86,15 @@ class Tally {
 
 Evaluation EvaluatePiece(const ModelInfo& model, Span<const float> parameters, const Dataset& data,
                          const Piece& piece) {
-  std::vector<float> features(model.inputs);
-  std::vector<float> scratch(model.predict_floats(model));
-  std::vector<float> outputs(model.outputs);
+  const size_t most = BlockPredictor::Samples(model, piece.end - piece.first);
+  std::vector<float> scratch(BlockPredictor::ScratchFloats(model, most));
+  BlockPredictor predictor(model, parameters, most, {scratch.data(), scratch.size()});
   Tally tally(model, data);
-  for (size_t i = piece.first; i < piece.end; ++i) {
-    data.CopyFeatures(i, {features.data(), features.size()});
-    model.predict(model, parameters, {features.data(), features.size()},
-                  {scratch.data(), scratch.size()}, {outputs.data(), outputs.size()});
-    tally.Add(i, {outputs.data(), outputs.size()});
+  for (size_t first = piece.first; first < piece.end; first += most) {
+    const size_t count = std::min(most, piece.end - first);
+    for (size_t s = 0; s < count; ++s) data.CopyFeatures(first + s, predictor.features(s));
+    predictor.Run(count);
+    for (size_t s = 0; s < count; ++s) tally.Add(first + s, predictor.outputs(s));
   }
   return tally.sum();
 }

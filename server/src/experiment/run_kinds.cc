@@ -54,7 +54,7 @@ void PutRounds(const std::vector<RoundReport>& rounds, Outcome* outcome) {
 
 Outcome OutcomeOf(const SimulationConfig& config, const SimulationResult& result) {
   Outcome outcome;
-  PutEvaluation(result.last, &outcome);
+  if (result.last) PutEvaluation(*result.last, &outcome);
   PutPrivacy(config, result, &outcome);
   PutRounds(result.rounds, &outcome);
   Put("rounds", static_cast<double>(result.rounds.size()), &outcome);
@@ -68,6 +68,11 @@ Outcome OutcomeOf(const SimulationConfig& config, const SimulationResult& result
 }
 
 SimulationConfig ConfigOf(const SimulationRequest& request, const RunContext& context) {
+  if (request.evaluate_every == 0) {
+    throw std::invalid_argument(
+        "evaluate-every 0 evaluates no model, and an experiment compares accuracies; name a number "
+        "from 1 on, or rounds for the last model alone");
+  }
   SimulationConfig config = MakeSimulation(WithNoiseDecay(request));
   config.threads = 1;
   config.stop = context.stop;

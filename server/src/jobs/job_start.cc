@@ -310,7 +310,7 @@ std::optional<JobChoice> ChooseFirstJob(const ServeRequest& o, uint32_t devices,
 }
 
 SharedDataset OpenTestSet(const ServeRequest& o, const ModelInfo& model) {
-  if (o.test.empty()) return nullptr;
+  if (o.test.empty() || o.evaluate_every == 0) return nullptr;
   SharedDataset test = OpenTest(o.test, &model);
   if (test->size() == 0) {
     throw std::invalid_argument(fmt::format("--test {}: it has no samples", o.test));

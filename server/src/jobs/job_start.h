@@ -60,7 +60,7 @@ std::optional<JobChoice> ChooseFirstJob(const ServeRequest& request, uint32_t de
 // has no record of them.
 JobChoice GoOnWith(const ServeRequest& request, const History& history, const JobEntry& job);
 
-// The test set of --test; null without one.
+// The test set of --test; null without one, and if models are never evaluated.
 SharedDataset OpenTestSet(const ServeRequest& request, const ModelInfo& model);
 
 }  // namespace sotto::server

@@ -88,7 +88,8 @@ Fields Run() {
           "folder; the results are the operator's")
           .NamesFiles(),
       EvaluateEvery<ServeRequest>("with --test: after each round whose number divides by this "
-                                  "one; the last round always"),
+                                  "one; the last round always; 0: never, as without --test",
+                                  0),
       Row("http", &ServeRequest::http,
           "ADDRESS:PORT of the operator's page, for example 127.0.0.1:8080: charts, metrics, "
           "log; a loopback address only"),

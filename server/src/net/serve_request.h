@@ -41,7 +41,7 @@ struct ServeRequest : JobRequest {
   std::string http_name;           // a proxy's name for it; empty: there is none
   std::string average_out;         // file for the average of the models; empty: none
   std::string test;                // samples to evaluate released models on; empty: none
-  uint32_t evaluate_every = 1;     // rounds
+  uint32_t evaluate_every = 1;     // rounds; 0: never
   std::string log = "lines";       // of posix::LogFormatNames()
   std::string log_level = "info";  // of posix::LogLevelNames()
   bool verbose = false;

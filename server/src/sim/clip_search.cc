@@ -31,7 +31,7 @@ SimulationRequest OneByOne(const SimulationRequest& request) {
   one.job.plan.cohort = 1;
   one.job.plan.rounds = std::min(kDevicesWithNorms, request.fleet.devices);
   one.job.training.clip_l2 = kNoClip;
-  one.evaluate_every = kDevicesWithNorms;
+  one.evaluate_every = 0;
   return one;
 }
 
@@ -105,8 +105,8 @@ class Search {
     });
     found_.stopped = result.stopped;
     if (result.stopped) return;
-    found_.runs.push_back({clip, result.last});
-    if (IsBetter(result.last, found_.runs[found_.best].last)) found_.best = found_.runs.size() - 1;
+    found_.runs.push_back({clip, *result.last});
+    if (IsBetter(*result.last, found_.runs[found_.best].last)) found_.best = found_.runs.size() - 1;
   }
 
   const SimulationRequest& request_;

@@ -7,6 +7,7 @@
 #include "aggregate/dither_engine.h"
 #include "base/bytes.h"
 #include "base/parallel.h"
+#include "sotto/blocks.h"
 #include "sotto/client.h"
 #include "sotto/data/device_share.h"
 #include "sotto/key_labels.h"
@@ -155,7 +156,7 @@ struct Fleet::Worker {
 Fleet::Fleet(const FleetOptions& options, const ModelInfo& model, const Dataset& data,
              const Key& run_key)
     : options_(options),
-      model_(model),
+      model_(WithBlocks(model)),
       data_(Fitting(data, model)),
       run_key_(run_key),
       partition_(MakePartition(options.partition, data, options.devices, options.samples_per_device,

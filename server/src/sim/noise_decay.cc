@@ -59,8 +59,8 @@ NoiseDecay EstimateNoiseDecay(const SimulationRequest& request) {
   const SimulationResult result =
       Simulate(MakeSimulation(dry), OpenDataOf(dry), [](const RoundReport&) {});
   NoiseDecay found;
-  found.first_loss = result.initial.loss;
-  found.last_loss = result.last.loss;
+  found.first_loss = result.initial->loss;
+  found.last_loss = result.last->loss;
   found.rounds = static_cast<int64_t>(result.rounds.size());
   const double ratio = found.last_loss / found.first_loss;
   if (found.rounds == 0 || !(ratio > 0) || !std::isfinite(ratio)) {

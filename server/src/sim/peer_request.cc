@@ -131,7 +131,8 @@ Fields RunAndOutput() {
       OfJob("threads").In(Group::kRun),
       EvaluateEvery<PeersRequest>(
           "evaluate the models after each turn whose number divides by this one; the last turn "
-          "always")
+          "always",
+          1)
           .Unit("turns")
           .ByDefault("a tenth of all turns"),
       OfSimulation("json"),

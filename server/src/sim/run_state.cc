@@ -231,7 +231,7 @@ RunState StateFrom(const Json& json) {
   json.at("builds").get_to(state.builds);
   CopyExactly(FromHex(json.at("run_key").get<std::string>()), state.run_key.bytes);
   state.job = JobFromState(json.at("job"));
-  state.initial = EvaluationFromState(json.at("initial"));
+  if (!json.at("initial").is_null()) state.initial = EvaluationFromState(json.at("initial"));
   for (const Json& round : json.at("rounds")) state.rounds.push_back(ReportFromState(round));
   return state;
 }
@@ -276,8 +276,10 @@ void RequireRounds(const RunState& state) {
 
 // One test set: each evaluation counts the same samples, of the same classes.
 void RequireEvaluations(const RunState& state) {
+  std::optional<Evaluation> known = state.initial;
   const auto require = [&](const Evaluation& evaluation) {
-    const Evaluation& first = state.initial;
+    if (!known) known = evaluation;
+    const Evaluation& first = *known;
     uint64_t total = 0;
     bool fits = evaluation.samples == first.samples && !(evaluation.loss < 0) &&
                 evaluation.classes.size() == first.classes.size();
@@ -289,7 +291,7 @@ void RequireEvaluations(const RunState& state) {
     RequireThat(fits && (evaluation.classes.empty() || total == evaluation.samples),
                 "its evaluations are not of one test set");
   };
-  require(state.initial);
+  if (state.initial) require(*state.initial);
   for (const RoundReport& report : state.rounds) {
     if (report.evaluation) require(*report.evaluation);
     if (report.average_evaluation) require(*report.average_evaluation);
@@ -363,7 +365,7 @@ std::string BodyOf(const RunState& state) {
                      {"builds", state.builds},
                      {"run_key", posix::Hex(state.run_key.bytes)},
                      {"job", JobToState(state.job)},
-                     {"initial", EvaluationToState(state.initial)},
+                     {"initial", state.initial ? EvaluationToState(*state.initial) : Json(nullptr)},
                      {"rounds", rounds}};
   return JsonText(json, 1) + "\n";
 }

@@ -49,8 +49,8 @@ struct RunState {
   std::vector<std::string> builds;
   Key run_key;
   JobState job;
-  Evaluation initial;               // before the first round
-  std::vector<RoundReport> rounds;  // released ones; after FromText() without outcome.spent
+  std::optional<Evaluation> initial;  // before the first round; absent: not made
+  std::vector<RoundReport> rounds;    // released ones; after FromText() without outcome.spent
 };
 
 // The text of a file. `file` is no part of it.

@@ -80,7 +80,7 @@ class Run {
   void Begin() {
     result_.devices_without_samples = CountEmpty(fleet_.partition());
     if (!config_.resume) {
-      result_.initial = EvaluateNow();
+      if (Evaluates()) result_.initial = EvaluateNow();
       return;
     }
     result_.initial = config_.resume->initial;
@@ -130,9 +130,11 @@ class Run {
                                                   {tensors.data(), tensors.size()}})});
   }
 
+  bool Evaluates() const { return config_.evaluate_every > 0; }
+
   bool IsDue(uint32_t rounds) const {
-    return rounds % config_.evaluate_every == 0 ||
-           rounds == static_cast<uint32_t>(config_.job.plan.rounds);
+    return Evaluates() && (rounds % config_.evaluate_every == 0 ||
+                           rounds == static_cast<uint32_t>(config_.job.plan.rounds));
   }
 
   Evaluation EvaluateNow() const {
@@ -149,7 +151,7 @@ class Run {
     const std::vector<RoundReport>& rounds = result_.rounds;
     if (rounds.empty()) {
       result_.last = result_.initial;
-    } else {
+    } else if (Evaluates()) {
       result_.last = rounds.back().evaluation ? *rounds.back().evaluation : EvaluateNow();
       const std::optional<Evaluation>& average = rounds.back().average_evaluation;
       result_.average_evaluation = average ? average : EvaluateAverage();

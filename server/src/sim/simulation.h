@@ -25,7 +25,7 @@ struct SimulationConfig {
   int threads = 1;
 
   // The model is evaluated before the first round, after every round whose number divides by this
-  // one, after the plan's last round, and at the end.
+  // one, after the plan's last round, and at the end. 0: never.
   uint32_t evaluate_every = 1;
 
   // The rounds whose exact mean update the result keeps, from 0. Empty unless the codec is exact.
@@ -61,10 +61,11 @@ struct MeanUpdateOfRound {
 
 struct SimulationResult {
   std::vector<RoundReport> rounds;  // released ones, in order; those before a resumption included
-  Evaluation initial;               // before the first round, on the test set
-  Evaluation last;                  // after the last one
-  std::vector<float> parameters;    // of the final model
-  std::vector<float> average;       // of the models, if the job asks for it; else empty
+  // Before the first round, and after the last one, on the test set; absent if evaluate_every is 0.
+  std::optional<Evaluation> initial;
+  std::optional<Evaluation> last;
+  std::vector<float> parameters;  // of the final model
+  std::vector<float> average;     // of the models, if the job asks for it; else empty
   std::optional<Evaluation> average_evaluation;  // of that
   std::vector<MeanUpdateOfRound> updates;        // of SimulationConfig::update_rounds
   RunState state;                                // where a later simulation can go on

@@ -71,8 +71,10 @@ Fields SeedAndEvaluation() {
           "repeat the simulation with each of these seeds, for example 1-5 or 1,4,9, and print "
           "mean and deviation")
           .Excludes("seed"),
-      EvaluateEvery<SimulationRequest>("evaluate the model after each round whose number "
-                                       "divides by this one; the last round always"),
+      EvaluateEvery<SimulationRequest>(
+          "evaluate the model after each round whose number divides by this one; the last round "
+          "always; 0: never, so no accuracy is known",
+          0),
   };
 }
 

@@ -226,11 +226,12 @@ std::vector<Field<Request>> OutputFields() {
   };
 }
 
-// How often a model is evaluated. Request has the member `evaluate_every`.
+// How often a model is evaluated: every `least` rounds or more; 0 is never. Request has the member
+// `evaluate_every`.
 template <class Request>
-Field<Request> EvaluateEvery(const char* help) {
+Field<Request> EvaluateEvery(const char* help, uint32_t least) {
   return Field<Request>("evaluate-every", &Request::evaluate_every, help)
-      .Within({1, 1000000})
+      .Within({static_cast<double>(least), 1000000})
       .Unit("rounds");
 }
 

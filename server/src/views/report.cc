@@ -41,8 +41,13 @@ Json OperatorFields(const privacy::Plan& plan) {
   return fields;
 }
 
-Json AccuracyToJson(const Evaluation& evaluation) {
-  return evaluation.accuracy() ? Json(*evaluation.accuracy()) : Json(nullptr);
+Json AccuracyToJson(const std::optional<Evaluation>& evaluation) {
+  const auto accuracy = evaluation ? evaluation->accuracy() : std::nullopt;
+  return accuracy ? Json(*accuracy) : Json(nullptr);
+}
+
+Json EvaluationOrNull(const std::optional<Evaluation>& evaluation, const SampleInfo& test) {
+  return evaluation ? EvaluationToJson(*evaluation, test) : Json(nullptr);
 }
 
 double BitsPerCoordinate(const JobConfig& job, const SimulationResult& result) {
@@ -52,7 +57,7 @@ double BitsPerCoordinate(const JobConfig& job, const SimulationResult& result) {
 Json RoundToJson(const JobConfig& job, const RoundReport& report, const SampleInfo& test) {
   const RoundOutcome& outcome = report.outcome;
   Json json = {{"round", outcome.round + 1}, {"attempt", outcome.attempt}};
-  json["accuracy"] = report.evaluation ? AccuracyToJson(*report.evaluation) : Json(nullptr);
+  json["accuracy"] = AccuracyToJson(report.evaluation);
   AddNullEpsilons(json);
   if (job.codec->accounted) AddEpsilons(outcome.spent.claims, json);
   const RoundFacts facts = {&outcome, nullptr, &job.plan, !job.codec->noise};
@@ -276,19 +281,25 @@ std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result
   return text;
 }
 
+constexpr const char* kNotEvaluated = "not evaluated";
+
 // The figures of the final model on the test set.
 std::string DescribeTest(const SimulationResult& result, const SampleInfo& test) {
-  const Evaluation& last = result.last;
+  if (!result.last)
+    return "  accuracy       not known: --evaluate-every 0, no model was evaluated\n";
+  const Evaluation& last = *result.last;
+  const std::optional<Evaluation>& first = result.initial;
   if (const auto error = last.mean_squared_error()) {
-    return fmt::format("  error          {:.6g} mean squared on the test set ({:.6g} before)\n",
-                       *error, result.initial.loss);
+    return fmt::format("  error          {:.6g} mean squared on the test set ({} before)\n", *error,
+                       first ? fmt::format("{:.6g}", first->loss) : kNotEvaluated);
   }
   return fmt::format(
-      "  accuracy       {:.4f} on the test set ({:.4f} before training)\n"
-      "  loss           {:.4f} on the test set ({:.4f} before training)\n"
+      "  accuracy       {:.4f} on the test set ({} before training)\n"
+      "  loss           {:.4f} on the test set ({} before training)\n"
       "  by class       {}\n",
-      *last.accuracy(), *result.initial.accuracy(), last.loss, result.initial.loss,
-      DescribeClasses(last, test));
+      *last.accuracy(),
+      first ? fmt::format("{:.4f}", first->accuracy().value_or(0)) : kNotEvaluated, last.loss,
+      first ? fmt::format("{:.4f}", first->loss) : kNotEvaluated, DescribeClasses(last, test));
 }
 
 std::string DescribeAverage(const JobConfig& job, const SimulationResult& result) {
@@ -412,11 +423,10 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["padding"] = job.format().padding;
   json["accuracy"] = AccuracyToJson(result.last);
   json["initial_accuracy"] = AccuracyToJson(result.initial);
-  json["evaluation"] = EvaluationToJson(result.last, test);
-  json["initial_evaluation"] = EvaluationToJson(result.initial, test);
-  const std::optional<Evaluation>& average = result.average_evaluation;
-  json["average_accuracy"] = average ? AccuracyToJson(*average) : Json(nullptr);
-  json["average_evaluation"] = average ? EvaluationToJson(*average, test) : Json(nullptr);
+  json["evaluation"] = EvaluationOrNull(result.last, test);
+  json["initial_evaluation"] = EvaluationOrNull(result.initial, test);
+  json["average_accuracy"] = AccuracyToJson(result.average_evaluation);
+  json["average_evaluation"] = EvaluationOrNull(result.average_evaluation, test);
   AddPrivacy(job, result, config.seed.has_value(), json);
   json["sampling"] = privacy::Name(job.plan.sampling);
   json["devices"] = job.plan.devices;

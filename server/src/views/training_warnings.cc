@@ -119,8 +119,9 @@ std::string WorseWarning(const Evaluation& initial, const Evaluation& last) {
                      Counted(last.samples, "test sample"));
 }
 
-std::string WorseWarning(const JobConfig& job, const Evaluation& initial, const Evaluation& last) {
-  const std::string worse = WorseWarning(initial, last);
+std::string WorseWarning(const JobConfig& job, const std::optional<Evaluation>& initial,
+                         const std::optional<Evaluation>& last) {
+  const std::string worse = initial && last ? WorseWarning(*initial, *last) : "";
   if (worse.empty()) return "";
   if (!job.codec->noise) {
     return worse +

@@ -48,6 +48,7 @@ std::string OwnersWarning(const JobConfig& job, int64_t most_devices);
 std::string WorseWarning(const Evaluation& initial, const Evaluation& last);
 
 // The same with the noise of the job's first round, the bound on an update, and what to change.
-std::string WorseWarning(const JobConfig& job, const Evaluation& initial, const Evaluation& last);
+std::string WorseWarning(const JobConfig& job, const std::optional<Evaluation>& initial,
+                         const std::optional<Evaluation>& last);
 
 }  // namespace sotto::server

@@ -101,10 +101,10 @@ SimulationResult SimulatedResult() {
   SimulationResult result;
   result.rounds.resize(1);
   result.rounds[0].outcome = KnownOutcome();
-  for (Evaluation* each : {&result.initial, &result.last}) {
-    each->samples = 2;
-    each->classes = {{1, 2}};
-  }
+  Evaluation evaluation;
+  evaluation.samples = 2;
+  evaluation.classes = {{1, 2}};
+  result.initial = result.last = evaluation;
   return result;
 }
 

@@ -244,10 +244,10 @@ TEST(RunState, EvaluationsAreMadeWhenTheyAreDueAndAtTheEnd) {
   ASSERT_EQ(result.rounds.size(), 5U);
   for (const size_t round : {0, 1, 3}) EXPECT_FALSE(result.rounds[round].evaluation.has_value());
   for (const size_t round : {2, 4}) EXPECT_TRUE(result.rounds[round].evaluation.has_value());
-  EXPECT_EQ(result.last.loss, result.rounds[4].evaluation->loss);
+  EXPECT_EQ(result.last->loss, result.rounds[4].evaluation->loss);
   const SimulationResult part = Simulated(StoppedBefore(config, 2));
   EXPECT_FALSE(part.rounds[1].evaluation.has_value());
-  EXPECT_EQ(part.last.samples, 600U) << "the end is evaluated, whatever the round";
+  EXPECT_EQ(part.last->samples, 600U) << "the end is evaluated, whatever the round";
 }
 
 TEST(RunState, AnotherSimulationsStateIsRefusedByTheFieldThatDiffers) {
@@ -337,11 +337,28 @@ TEST(Inputs, AFolderCountsByTheFilesOfItsDataSetAndAnOptionByItsFile) {
   EXPECT_TRUE(FilesNamedBy("synthetic").empty());
 }
 
+TEST(RunState, WithoutEvaluationsTheModelsAreTheSameAndNoneIsEvaluated) {
+  SimulationConfig config = MakeSimulation(SmallRequest());
+  const SimulationResult whole = Simulated(config);
+  config.evaluate_every = 0;
+  const SimulationResult result = Simulated(config);
+  EXPECT_EQ(result.parameters, whole.parameters);
+  EXPECT_FALSE(result.initial || result.last);
+  for (const RoundReport& round : result.rounds) EXPECT_FALSE(round.evaluation.has_value());
+  // One that goes on may evaluate from then on.
+  SimulationConfig rest = config;
+  rest.resume = RunStateFromText("state", ToText(Simulated(StoppedBefore(config, 2)).state));
+  rest.evaluate_every = 1;
+  const SimulationResult resumed = Simulated(rest);
+  EXPECT_FALSE(resumed.initial.has_value());
+  EXPECT_EQ(resumed.last->loss, whole.last->loss);
+}
+
 TEST(RunState, ALossThatIsNotFiniteSurvives) {
   const SimulationResult result = Simulated(StoppedBefore(MakeSimulation(SmallRequest()), 1));
   RunState state = result.state;
-  state.initial.loss = std::numeric_limits<double>::infinity();
-  EXPECT_TRUE(std::isnan(RunStateFromText("state", ToText(state)).initial.loss));
+  state.initial->loss = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(std::isnan(RunStateFromText("state", ToText(state)).initial->loss));
 }
 
 TEST(RunState, WhatIsNoStateIsRefused) {
