@@ -16,6 +16,7 @@ add_library(sotto_privacy STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/pair_rdp.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/per_round.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/pld.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/accounting/profile.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/ratio_moments.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/rdp.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/rdp_sum.cc
@@ -42,7 +43,7 @@ add_library(sotto_privacy STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/published/peer_noise.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/published/sample_level.cc)
 add_library(sotto::privacy ALIAS sotto_privacy)
-target_include_directories(sotto_privacy PUBLIC ${CMAKE_CURRENT_LIST_DIR}/src)
+target_include_directories(sotto_privacy PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_LIST_DIR}/src>)
 target_link_libraries(sotto_privacy PUBLIC sotto::sdk)
 sotto_own_sources(sotto_privacy)
 sotto_unity(sotto_privacy EXCEPT

@@ -1,9 +1,11 @@
 // `sotto account` as a user runs it.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <map>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -393,6 +395,81 @@ TEST(Account, RefusesBadInput) {
   ExpectUsageError("account sigma --accountant gdp --rate 0.1 --rounds 5 --epsilon 1 --delta 1e-5",
                    "no upper bound");
   EXPECT_NE(Sotto("account epsilon --help").output.find("Example"), std::string::npos);
+}
+
+TEST(Account, DeltaIsTheInverseOfEpsilonWithTheSameMeaning) {
+  const std::string plan = "--sampling none --noise-multiplier 2 --rounds 3 ";
+  const Json found = AccountJson("delta --epsilon 1.5 " + plan);
+  const double delta = found["delta"];
+  const Json there = AccountJson(fmt::format("epsilon --delta {:.17g} {}", delta, plan));
+  for (const char* field : {"epsilon", "adjacency", "sampling", "unit", "trust_mode", "winner",
+                            "mu", "is_upper_bound"}) {
+    EXPECT_EQ(found[field], there[field]) << field;
+  }
+  EXPECT_LE(there["epsilon"], 1.5);
+  const Json less = AccountJson(fmt::format("epsilon --delta {:.17g} {}", delta * 0.9999, plan));
+  EXPECT_GT(less["epsilon"], 1.5);
+  const Outcome none =
+      Sotto("account delta --sampling none --noise-multiplier 0 --rounds 1 --epsilon 1");
+  EXPECT_NE(none.output.find("delta 1 at epsilon 1"), std::string::npos) << none.output;
+  const Outcome guess = Sotto(
+      "account delta --epsilon 2 --accountant gdp --sampling poisson --rate 0.1 "
+      "--noise-multiplier 1 --rounds 9");
+  EXPECT_NE(guess.output.find("approximate, not an upper bound"), std::string::npos);
+  EXPECT_EQ(guess.output.find(", an upper bound"), std::string::npos);
+}
+
+// The numbers of a CSV file with two columns and a header.
+std::vector<std::pair<double, double>> ReadPairs(const std::string& path,
+                                                 const std::string& header) {
+  std::istringstream csv(ReadFile(path));
+  std::string line;
+  std::getline(csv, line);
+  EXPECT_EQ(line, header);
+  std::vector<std::pair<double, double>> pairs;
+  while (std::getline(csv, line)) {
+    const size_t comma = line.find(',');
+    pairs.emplace_back(std::stod(line.substr(0, comma)), std::stod(line.substr(comma + 1)));
+  }
+  return pairs;
+}
+
+TEST(Account, AProfileIsWhatEpsilonSaysAtEachDeltaAndItsCurvesOnlyFall) {
+  const std::string plan = "--sampling poisson --noise-multiplier 2 --rate 0.1 --rounds 5 ";
+  const std::string epsilons = TestFile("epsilon.csv");
+  const std::string curve = TestFile("trade-off.csv");
+  const Json json = AccountJson(
+      fmt::format("profile {}--epsilon-csv {} --trade-off-csv {}", plan, epsilons, curve));
+  EXPECT_EQ(json["mu_is_exact"], false);
+  EXPECT_NEAR(json["mu"], std::sqrt(5) / 2, 1e-9);
+  EXPECT_EQ(json["adjacency"], "add-remove");
+  EXPECT_FALSE(json.contains("delta"));
+  const auto pairs = ReadPairs(epsilons, "delta,epsilon");
+  ASSERT_EQ(pairs.size(), json["profile"].size());
+  for (size_t i = 1; i < pairs.size(); ++i) {
+    EXPECT_LT(pairs[i].first, pairs[i - 1].first);
+    EXPECT_GE(pairs[i].second, pairs[i - 1].second);
+  }
+  const Json at = AccountJson(fmt::format("epsilon --delta {:.17g} {}", pairs.back().first, plan));
+  EXPECT_EQ(at["epsilon"], pairs.back().second);
+  const auto levels = ReadPairs(curve, "alpha,beta");
+  for (size_t i = 0; i < levels.size(); ++i) {
+    EXPECT_LE(levels[i].first + levels[i].second, 1) << "no better than a coin";
+    if (i > 0) {
+      EXPECT_LE(levels[i].second, levels[i - 1].second);
+    }
+  }
+  ExpectUsageError("account profile --accountant gdp " + plan, "bound nothing");
+}
+
+TEST(Account, AFleetHasAProfileAndNoMu) {
+  const std::string fleet =
+      "--noise-multiplier 0.5725 --rate 0.05 --rounds 3 --cohort 50 --dimension 7850";
+  const Json json = AccountJson("profile " + fleet);
+  EXPECT_TRUE(json["mu"].is_null());
+  const Json delta = AccountJson("delta --epsilon 3 " + fleet);
+  EXPECT_EQ(delta["adjacency"], "replace-one");
+  EXPECT_LE(delta["epsilon"], 3);
 }
 
 }  // namespace

@@ -149,10 +149,10 @@ TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelWithEveryTrainingMethod) {
 
 TEST(LiveTest, TheLiveFleetReachesTheSimulatorsNetWithClippedSamples) {
   const std::string path = WriteModel(TestFile("clipped.toml"), 8);
-  ExpectTheSimulatorsModel(
-      {"--model", path, "--local-epochs", "1", "--learning-rate-schedule", "inverse-step",
-       "--momentum", "0.5", "--gradient-clip", "1", "--gradient-clip-of", "sample"},
-      {"--model", path});
+  ExpectTheSimulatorsModel({"--model", path, "--local-epochs", "1", "--learning-rate-schedule",
+                            "inverse-step", "--momentum", "0.5", "--gradient-clip", "1",
+                            "--gradient-clip-of", "sample", "--clip-by-layer", "size"},
+                           {"--model", path});
 }
 
 TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelOfAFile) {

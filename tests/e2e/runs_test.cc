@@ -310,6 +310,8 @@ TEST(Help, FitsAHundredColumnsAndEndsAnOptionWhereTheNextBegins) {
                               "account epsilon",
                               "account sigma",
                               "account rounds",
+                              "account delta",
+                              "account profile",
                               "account compare",
                               "account plan",
                               "account ledger",

@@ -48,6 +48,8 @@ const std::vector<std::string> kPrograms = {
     SOTTO_PROGRAM " account epsilon",
     SOTTO_PROGRAM " account sigma",
     SOTTO_PROGRAM " account rounds",
+    SOTTO_PROGRAM " account delta",
+    SOTTO_PROGRAM " account profile",
     SOTTO_PROGRAM " account compare",
     SOTTO_LAB_PROGRAM " inspect entropy",
     SOTTO_CLIENT_PROGRAM,

@@ -238,6 +238,7 @@ std::vector<Reply> Replies() {
   replies[1].task.training.gradient_clip = 1;
   replies[1].task.training.gradient_clip_of = GradientClipOf::kSample;
   replies[1].task.training.proximal = 0.1F;
+  replies[1].task.training.clip_by_layer = ClipByLayer::kSize;
   replies[1].receipt = kBytes;
   replies[1].report_ms = 60000;
   replies[1].task.format.length = 128;

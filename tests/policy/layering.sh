@@ -26,7 +26,7 @@ cd "$1"
     # prepare samples: one room.
     rank["sdk/layers"] = rank["sdk/losses"] = rank["sdk/preparation"] = rank["sdk/nn"]
     rank_folders("server", "base accounting plans published certificate aggregate codec data evaluation export downloads round traffic spec store backends peers net web sim views overview jobs service swarm audit experiment cli account lab shard")
-    side_rank["sdk"] = 1; side_rank["ports"] = 2; side_rank["server"] = 3
+    side_rank["sdk"] = 1; side_rank["ports"] = 2; side_rank["public"] = 2.5; side_rank["server"] = 3
   }
   $1 == "part" {
     if (!(("sdk/" $3) in rank)) { print $2 ": its first line names no folder of sdk/src"; bad = 1 }
@@ -49,6 +49,9 @@ cd "$1"
       to_side = "sdk"
       to = part[header]
       if (to == "") { complain("no such header in sdk/include"); next }
+    } else if (header ~ /^sotto\/research\//) {
+      # The public headers of the server: they include the SDK, the ports and each other.
+      to_side = "public"
     } else if (header ~ /^sotto\//) {
       to_side = "ports"
     } else if (header ~ /\//) {

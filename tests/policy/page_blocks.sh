@@ -3,7 +3,7 @@
 # What the pages show compiles or is run. Each fenced block names its language:
 #   cpp            compiled here, on its own, against the SDK; ports/PORTING.md also against the template
 #   cmake          the test consumer's (policy.install), that of ports/PORTING.md (policy.porting_project), a user's
-#                  board (board.bring_up), or the one of sdk/DEVICE.md that takes the archive (packages.fetch_content)
+#                  board (board.bring_up), own methods (policy.research), or the one of sdk/DEVICE.md that takes the archive (packages.fetch_content)
 #   sh, console    policy.page_commands, or the test that follows the whole page
 #   bash           a session of several shells, which the test named below plays
 #   toml           Python reads it (policy.toml_files); lines of ports/posix/client/README.md
@@ -35,7 +35,8 @@ compile() {
 }
 
 check_cmake() {
-  [[ "${page}" == ports/PORTING.md || "${page}" == examples/bring_up/README.md ]] ||
+  [[ "${page}" == ports/PORTING.md || "${page}" == examples/bring_up/README.md ||
+    "${page}" == examples/research/README.md ]] ||
     { [[ "${page}" == sdk/DEVICE.md ]] && grep -q '^FetchContent_Declare' "${block}"; } ||
     diff -u "${source_dir}/tests/policy/consumer/CMakeLists.txt" "${block}" ||
     complain "is not tests/policy/consumer/CMakeLists.txt"
@@ -48,6 +49,7 @@ check_bash() {
     examples/bring_up/README.md) ;;   # board.bring_up
     examples/classify/README.md) ;;   # board.classify
     examples/cortex_m/README.md) ;;   # board.readme
+    examples/research/README.md) ;;   # policy.research
     *) complain "no test plays the sessions of this page: use sh" ;;
   esac
 }

@@ -54,5 +54,9 @@ sotto_policy(systemd_unit systemd_unit.sh ${PROJECT_SOURCE_DIR} ${sotto_policy_w
              ${PROJECT_BINARY_DIR})
 sotto_policy(version version.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${PROJECT_VERSION}
              $<TARGET_FILE:sotto_cli> $<TARGET_FILE:sotto_client>)
+if(SOTTO_SERVER)
+  sotto_policy(research research.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${sotto_policy_work}/research
+               ${CMAKE_CXX_COMPILER})
+endif()
 sotto_policy(install install.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}
              ${sotto_policy_work}/install ${CMAKE_COMMAND} ${CMAKE_C_COMPILER} ${CMAKE_CXX_COMPILER})

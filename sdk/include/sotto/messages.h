@@ -97,6 +97,7 @@ constexpr uint32_t kFeatureDescription = 1 << 11;
 // Takes a model as a difference from one that it holds, from the initial model or from zeros.
 constexpr uint32_t kFeatureDifferences = 1 << 12;
 constexpr uint32_t kFeatureReleases = 1 << 13;  // wants to know of released models: Reply::release
+constexpr uint32_t kFeatureClipByLayer = 1 << 14;  // with TrainingOptions::clip_by_layer
 
 // Features of a server, as bits; they cross the wire: never renumber. The server remembers what a
 // Hello of this connection has said: each later one says only what has changed, and hold_ms.

@@ -17,6 +17,17 @@ enum class Clipping : uint8_t {
   kAtEnd = 2,      // scale the finished update (Gau-LRQ, Eq. (10))
 };
 
+// How clip_l2 is shared among the layers ("per-layer clipping": McMahan, Ramage, Talwar, Zhang,
+// "Learning Differentially Private Recurrent Language Models" (2018), Section 3). Each layer's part
+// of the update is projected by itself, where Clipping says, to its own bound: BoundOfLayer(). The
+// encoder still clips the whole update to clip_l2, in integers (update_scale.h), so no sensitivity
+// and no epsilon depends on this. Values cross the wire: never renumber.
+enum class ClipByLayer : uint8_t {
+  kNone = 0,   // one bound for all parameters together, "flat"
+  kEqual = 1,  // the same bound for each layer
+  kSize = 2,   // its square is in proportion to the layer's parameters
+};
+
 // Which samples a step takes. Values cross the wire: never renumber.
 enum class Batches : uint8_t {
   // Each pass visits every sample once, in its own order; its last batch may be smaller.
@@ -51,6 +62,7 @@ struct TrainingOptions {
   // See SgdStep; its base is the model that training starts from.
   float gradient_clip = 0.0f;  // model units of a gradient, >= 2^-30, finite; 0: no clip
   float proximal = 0.0f;       // >= 0, finite
+  ClipByLayer clip_by_layer = ClipByLayer::kNone;  // another one: clip_l2 is at least 2^-100
 
   // The learning rate of step k, within 2 units in the last place. Converting rate_first + k to
   // float32 rounds it from 2^24 on.
@@ -59,6 +71,17 @@ struct TrainingOptions {
   // kOk or kInvalidArgument.
   Status Validate() const;
 };
+
+// The bound C_l of a layer's part of the update, model units, a normal float, rounded down: clip_l2
+// times the square root of its share w_l, 1 / layers (kEqual) or size / parameters (kSize).
+//   layers      with parameters that are trained, >= 1
+//   size        trained parameters of this layer, >= 1; of all layers together `parameters`
+//   parameters  at most kMaxParameters
+//   Lemma. The squares of all layers' bounds have a sum of at most clip_l2^2. Proof: with u =
+//     2^-24, the computed bound is at most C sqrt(w_l) (1 + u)^3.5 (1 - 8 u) < C sqrt(w_l), as no
+//     number is below the normal range; and the shares add up to 1.
+float BoundOfLayer(const TrainingOptions& options, uint32_t layers, uint32_t size,
+                   uint32_t parameters);
 
 // A permutation of [0, n), computed on the fly: a Feistel network of six rounds with cycle walking.
 // It orders samples; it is not a cipher.
@@ -120,7 +143,8 @@ class LocalTrainer {
 
   // True once clipping has changed the working parameters. After a finished training it means:
   // under kAtEnd the update's norm was above clip_l2; under kEveryStep the distance from base was
-  // above clip_l2 after some step. Adaptive clipping searches for quantiles of these lengths:
+  // above clip_l2 after some step. By layer the largest |part| / sqrt(w_l) stands for both, see
+  // BoundOfLayer(). Adaptive clipping searches for quantiles of these lengths:
   //   Lemma 1. Up to the first step that is clipped, a training does not depend on clip_l2.
   //   Lemma 2. So clipped() compares clip_l2 with a length that does not depend on it: the norm of
   //            the update under kAtEnd, the largest distance after a step of the training without
@@ -141,6 +165,7 @@ class LocalTrainer {
   Status Order(Span<uint32_t> batch);
   Status Draw(Span<uint32_t> batch);
   Status TrainBatch();
+  Status Project(bool* was_outside) const;
   bool IsOver() const;
 
   const ModelInfo* model_ = nullptr;

@@ -23,7 +23,7 @@ uint32_t MostSamples(const LocalRoundBuffers& b) {
 // That the model and these buffers have.
 uint32_t FeaturesOf(const ModelInfo& model, const LocalRoundBuffers& b) {
   uint32_t features = kFeatureSchedule | kFeatureClamping | kFeatureSalt | kFeatureReportTime |
-                      kFeatureOneLength | kFeatureDifferences;
+                      kFeatureOneLength | kFeatureDifferences | kFeatureClipByLayer;
   if (model.has_momentum && b.velocity.size() == model.parameters) features |= kFeatureMomentum;
   if (!model.has_gradient_options) return features;
   const bool has_gradient = b.gradient.size() == model.parameters;

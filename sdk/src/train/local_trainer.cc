@@ -10,11 +10,18 @@ namespace {
 
 constexpr uint32_t kMaxCount = 65535;
 constexpr float kMinGradientClip = 0x1p-30f;
+constexpr float kMinSharedClip = 0x1p-100f;
 constexpr uint32_t kMaxRateFirst = uint32_t{1} << 31;
 
 // Streams of the order key: below this one those of KeyedPermutation, from twice this one those
 // that prepare samples (prepared.cc).
 constexpr uint32_t kFirstDraw = 0x40000000;
+
+// A separate call: GCC 12 would make the conversion conditional, for a Cortex-M55 by an
+// instruction that its assembler misreads (vcvtne.f32.u32).
+[[gnu::noinline]] float ShareOf(uint32_t part, uint32_t whole) {
+  return static_cast<float>(part) / static_cast<float>(whole);
+}
 
 }  // namespace
 
@@ -22,6 +29,14 @@ float TrainingOptions::Rate(uint32_t k) const {
   if (rate_power == RatePower::kZero) return learning_rate;
   const auto n = static_cast<float>(rate_first + k);
   return learning_rate / (rate_power == RatePower::kHalf ? std::sqrt(n) : n);
+}
+
+float BoundOfLayer(const TrainingOptions& options, uint32_t layers, uint32_t size,
+                   uint32_t parameters) {
+  constexpr float kRoundDown = 1.0f - 0x1p-21f;
+  const bool is_equal = options.clip_by_layer == ClipByLayer::kEqual;
+  const float share = ShareOf(is_equal ? 1 : size, is_equal ? layers : parameters);
+  return options.clip_l2 * std::sqrt(share) * kRoundDown;
 }
 
 Status TrainingOptions::Validate() const {
@@ -38,6 +53,10 @@ Status TrainingOptions::Validate() const {
   constexpr uint32_t kOne = 0x3f800000;  // numbers from 0 have bits in their order
   if (FloatBits(momentum) >= kOne) return Status::kInvalidArgument;
   if (!IsPositiveNormal(clip_l2)) return Status::kInvalidArgument;
+  if (clip_by_layer > ClipByLayer::kSize) return Status::kInvalidArgument;
+  if (clip_by_layer != ClipByLayer::kNone && clip_l2 < kMinSharedClip) {
+    return Status::kInvalidArgument;
+  }
   if (local_steps > kMaxCount || batches > Batches::kWithReplacement) {
     return Status::kInvalidArgument;
   }
@@ -146,6 +165,29 @@ Status LocalTrainer::TrainBatch() {
   return Status::kOk;
 }
 
+// All parameters together, or layer by layer.
+Status LocalTrainer::Project(bool* was_outside) const {
+  *was_outside = false;
+  uint32_t layers = 0;
+  for (const nn::LayerPlan& layer : model_->layers) layers += layer.trained() > 0 ? 1 : 0;
+  if (options_->clip_by_layer == ClipByLayer::kNone || layers < 2) {
+    return model_->project(base_, options_->clip_l2, working_, was_outside);
+  }
+  uint32_t first = 0;
+  for (const nn::LayerPlan& layer : model_->layers) {
+    const uint32_t size = layer.trained();
+    if (size == 0) continue;
+    const float bound = BoundOfLayer(*options_, layers, size, model_->parameters);
+    bool is_outside = false;
+    const Status s = model_->project(base_.subspan(first, size), bound,
+                                     {working_.memory.subspan(first, size)}, &is_outside);
+    if (s != Status::kOk) return s;
+    *was_outside = *was_outside || is_outside;
+    first += size;
+  }
+  return Status::kOk;
+}
+
 Status LocalTrainer::Step(bool* done) {
   if (!active_) return Status::kWrongState;
   const bool has_samples = source_.count > 0;
@@ -155,10 +197,7 @@ Status LocalTrainer::Step(bool* done) {
   active_ = has_samples && !IsOver();
   if (!active_ || options_->clipping == Clipping::kEveryStep) {
     bool was_outside = false;
-    if (Status s = model_->project(base_, options_->clip_l2, working_, &was_outside);
-        s != Status::kOk) {
-      return s;
-    }
+    if (Status s = Project(&was_outside); s != Status::kOk) return s;
     clipped_ = clipped_ || was_outside;
   }
   if (!active_) model_->end_training(base_, working_);

@@ -22,6 +22,7 @@ static_assert(sotto_ModelBase_MODEL_BASE_INITIAL == static_cast<int>(ModelBase::
 static_assert(sotto_ModelBase_MODEL_BASE_ZEROS == static_cast<int>(ModelBase::kZeros));
 static_assert(sotto_GradientClipOf_GRADIENT_CLIP_OF_SAMPLE ==
               static_cast<int>(GradientClipOf::kSample));
+static_assert(sotto_ClipByLayer_CLIP_BY_LAYER_SIZE == static_cast<int>(ClipByLayer::kSize));
 
 constexpr uint8_t kLastErrorCode = static_cast<uint8_t>(ErrorCode::kOtherMachine);
 constexpr uint8_t kLastWaitState = static_cast<uint8_t>(WaitState::kDevices);
@@ -30,7 +31,7 @@ constexpr uint8_t kLastWaitState = static_cast<uint8_t>(WaitState::kDevices);
 bool IsKnown(const TrainingOptions& t) {
   return (t.clipping == Clipping::kEveryStep || t.clipping == Clipping::kAtEnd) &&
          t.batches <= Batches::kWithReplacement && t.rate_power <= RatePower::kOne &&
-         t.gradient_clip_of <= GradientClipOf::kSample;
+         t.gradient_clip_of <= GradientClipOf::kSample && t.clip_by_layer <= ClipByLayer::kSize;
 }
 
 // Without a check there is no offer.
@@ -174,6 +175,7 @@ void TrainFields(Way& way, Wire& wire, Ours& task) {
   way(wire.gradient_clip, t.gradient_clip);
   way(wire.gradient_clip_of, t.gradient_clip_of);
   way(wire.proximal, t.proximal);
+  way(wire.clip_by_layer, t.clip_by_layer);
   way(wire.clip_bit, task.clip_bit_q20);
   way(wire.accuracy, task.accuracy_q20);
   way(wire.private_noise, task.private_noise_q20);

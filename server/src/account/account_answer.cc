@@ -22,15 +22,6 @@ using privacy::Accountant;
 
 constexpr char kNotABound[] = "approximate, not an upper bound";
 
-std::string MeaningText(const AccountOptions& o) {
-  return fmt::format("  {} adjacency, {} sampling, unit {}, {}, {}\n",
-                     privacy::Name(privacy::PairedAdjacency(o.sampling)), privacy::Name(o.sampling),
-                     privacy::Name(privacy::Unit::kDevice),
-                     privacy::Name(privacy::TrustMode::kTrustedServer),
-                     o.is_fleet() ? fmt::format("colluders: {}, certificate charged", o.colluders)
-                                  : "exact Gaussian noise, no colluders");
-}
-
 // What the delta leaves out of the fleet, or of the smallest one that the options allow.
 std::string DeltaNoteOf(const AccountOptions& o) {
   constexpr double kMostDevices = 1e9;
@@ -50,6 +41,15 @@ std::string DeltaLine(const AccountOptions& o) {
 }
 
 }  // namespace
+
+std::string MeaningText(const AccountOptions& o) {
+  return fmt::format("  {} adjacency, {} sampling, unit {}, {}, {}\n",
+                     privacy::Name(privacy::PairedAdjacency(o.sampling)), privacy::Name(o.sampling),
+                     privacy::Name(privacy::Unit::kDevice),
+                     privacy::Name(privacy::TrustMode::kTrustedServer),
+                     o.is_fleet() ? fmt::format("colluders: {}, certificate charged", o.colluders)
+                                  : "exact Gaussian noise, no colluders");
+}
 
 Answer OfFleet(const privacy::Plan& plan) {
   Answer answer;

@@ -35,6 +35,9 @@ Answer OfRounds(const AccountOptions& options, const std::vector<privacy::Gaussi
 // What an epsilon of these options means. It stands beside every epsilon in the output.
 nlohmann::ordered_json Meaning(const AccountOptions& options);
 
+// The same as a line for people.
+std::string MeaningText(const AccountOptions& options);
+
 void AddAnswer(const Answer& answer, nlohmann::ordered_json& json);
 std::string AnswerText(const AccountOptions& options, const Answer& answer);
 

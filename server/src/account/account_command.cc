@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "account/account_answer.h"
+#include "account/account_profile.h"
 #include "accounting/figures.h"
 #include "cli/commands.h"
 #include "plans/calibration.h"
@@ -146,6 +147,14 @@ posix::Command AccountCommand() {
                        AccountQuestion::kRounds, RunRounds,
                        "--sampling poisson --noise-multiplier 1 --rate 0.05 --epsilon 6 --delta "
                        "1e-5"),
+       QuestionCommand("delta", "the delta at an epsilon: the inverse of `account epsilon`",
+                       AccountQuestion::kDelta, RunDelta,
+                       "--sampling poisson --noise-multiplier 1 --rate 0.05 --rounds 100 "
+                       "--epsilon 4"),
+       QuestionCommand("profile", "epsilon over delta, mu and the trade-off curve, as CSV",
+                       AccountQuestion::kProfile, RunProfile,
+                       "--sampling none --noise-multiplier 4 --rounds 10 --epsilon-csv epsilon.csv "
+                       "--trade-off-csv trade-off.csv"),
        CompareCommand(), AccountPlanCommand(), AccountLedgerCommand()});
   account.renamed = {{"peers", "sotto peers account"}};
   return account;

@@ -22,6 +22,7 @@ using AccountRow = posix::Field<AccountOptions>;
 using AccountRows = std::vector<AccountRow>;
 
 constexpr char kDiffer[] = "Rounds that differ";
+constexpr char kCurves[] = "Curves";
 constexpr int64_t kMost = 1'000'000'000;  // rounds, devices, parameters
 // Each round of a schedule is one group.
 constexpr int64_t kMaxDifferentRounds = 1'000'000;
@@ -300,6 +301,16 @@ AccountRows FleetRows() {
   };
 }
 
+AccountRows CurveRows() {
+  return {
+      AccountRow("epsilon-csv", &AccountOptions::epsilon_csv,
+                 "write epsilon over delta to this file"),
+      AccountRow("trade-off-csv", &AccountOptions::trade_off_csv,
+                 "write the trade-off curve to this file, a lower bound on the type II error beta "
+                 "of each test of level alpha"),
+  };
+}
+
 AccountRows OutputRows() {
   return {
       JsonRow<AccountOptions>(),
@@ -317,22 +328,29 @@ AccountRows OutputRows() {
 
 AccountRows AccountFields() {
   return posix::Joined({posix::Under("Rounds", RoundRows()), posix::Under(kDiffer, ScheduleRows()),
-                        posix::Under("A fleet instead of ideal noise", FleetRows()), OutputRows()});
+                        posix::Under("A fleet instead of ideal noise", FleetRows()),
+                        posix::Under(kCurves, CurveRows()), OutputRows()});
 }
 
 posix::Pick TakenBy(AccountQuestion question) {
+  const posix::Pick differ = posix::InGroup(kDiffer);
+  const posix::Pick no_curves = posix::Without({"epsilon-csv", "trade-off-csv"});
   switch (question) {
     case AccountQuestion::kEpsilon:
-      return posix::Without({"epsilon"});
+      return posix::Both(no_curves, posix::Without({"epsilon"}));
     case AccountQuestion::kNoise:
-      return posix::Without({"noise-multiplier", "noise-sigma"});
+      return posix::Both(no_curves, posix::Without({"noise-multiplier", "noise-sigma"}));
+    case AccountQuestion::kDelta:
+      return posix::Both(no_curves, posix::Without({"delta"}));
+    case AccountQuestion::kProfile:
+      return posix::Without({"delta", "epsilon"});
     case AccountQuestion::kRounds:
       break;
   }
-  const posix::Pick differ = posix::InGroup(kDiffer);
   return posix::Both(
-      posix::Without({"rounds", "participations", "schedule", "clip", "noise-sigma"}),
-      [differ](const posix::FieldText& row) { return !differ(row); });
+      no_curves,
+      posix::Both(posix::Without({"rounds", "participations", "schedule", "clip", "noise-sigma"}),
+                  [differ](const posix::FieldText& row) { return !differ(row); }));
 }
 
 double DeltaOf(const AccountOptions& o) { return Required(o.delta, "--delta"); }

@@ -25,6 +25,8 @@ struct AccountOptions {
   std::optional<double> epsilon;  // the target of `sigma` and `rounds`
   privacy::Accountant accountant;
   std::string json;
+  std::string epsilon_csv;  // files of `profile`; empty: none
+  std::string trade_off_csv;
 
   // With these options the figure is for a fleet: the colluders' noise is left out, and the
   // encoder's certificate and the Poisson cap are charged.
@@ -48,7 +50,7 @@ struct AccountOptions {
 };
 
 // The value that a command computes. It is not an option of that command.
-enum class AccountQuestion { kEpsilon, kNoise, kRounds };
+enum class AccountQuestion { kEpsilon, kNoise, kRounds, kDelta, kProfile };
 
 // The rows of all questions, and which of them a question takes.
 std::vector<posix::Field<AccountOptions>> AccountFields();

@@ -27,9 +27,10 @@
 #include <memory>
 #include <stdexcept>
 
-#include "aggregate/estimator.h"
-#include "aggregate/options.h"
 #include "aggregate/smoothing.h"
+#include "aggregate/tensors.h"
+#include "sotto/research/aggregation_options.h"
+#include "sotto/research/estimator.h"
 
 namespace sotto::server {
 namespace {

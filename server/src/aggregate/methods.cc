@@ -6,6 +6,8 @@
 
 #include "aggregate/model_average.h"
 #include "aggregate/released_grid.h"
+#include "sotto/options/open_table.h"
+#include "sotto/research/methods.h"
 
 namespace sotto::server {
 
@@ -36,16 +38,36 @@ constexpr OptimiserInfo kOptimisers[] = {
 };
 
 template <class Info>
+const char* NameOf(const Info& info) {
+  return info.name;
+}
+
+posix::OpenTable<EstimatorInfo>& EstimatorTable() {
+  static posix::OpenTable<EstimatorInfo> table("estimator", kEstimators, NameOf<EstimatorInfo>);
+  return table;
+}
+
+posix::OpenTable<OptimiserInfo>& OptimiserTable() {
+  static posix::OpenTable<OptimiserInfo> table("optimiser", kOptimisers, NameOf<OptimiserInfo>);
+  return table;
+}
+
+template <class Info>
 std::vector<std::string> NamesOf(Span<const Info> table) {
   std::vector<std::string> names;
-  for (const Info& info : table) names.emplace_back(info.name);
+  for (const Info& info : table) {
+    names.push_back(info.value == nullptr ? info.name
+                                          : fmt::format("{}[:{}]", info.name, info.value));
+  }
   return names;
 }
 
 template <class Info>
 const Info& Find(const char* option, const std::string& name, Span<const Info> table) {
   for (const Info& info : table) {
-    if (name == info.name) return info;
+    const bool is_named =
+        info.value == nullptr ? name == info.name : posix::NameOfText(name) == info.name;
+    if (is_named) return info;
   }
   throw std::invalid_argument(fmt::format("{} {}: there is none of that name; there are: {}",
                                           option, name, fmt::join(NamesOf(table), ", ")));
@@ -53,8 +75,21 @@ const Info& Find(const char* option, const std::string& name, Span<const Info> t
 
 }  // namespace
 
-Span<const EstimatorInfo> Estimators() { return kEstimators; }
-Span<const OptimiserInfo> Optimisers() { return kOptimisers; }
+void AddEstimator(const OwnEstimator& own) {
+  EstimatorTable().Add({own.name, nullptr, own.make, own.value});
+}
+
+void AddOptimiser(const OwnOptimiser& own) {
+  OptimiserTable().Add({own.name, own.make, own.value});
+}
+
+double OwnNumber(const char* option, const std::string& text, double absent, double least,
+                 double most) {
+  return posix::NumberOfText(option, text, absent, least, most);
+}
+
+Span<const EstimatorInfo> Estimators() { return EstimatorTable().rows(); }
+Span<const OptimiserInfo> Optimisers() { return OptimiserTable().rows(); }
 std::vector<std::string> EstimatorNames() { return NamesOf(Estimators()); }
 std::vector<std::string> OptimiserNames() { return NamesOf(Optimisers()); }
 

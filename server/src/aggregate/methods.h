@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "aggregate/estimator.h"
-#include "aggregate/optimiser.h"
-#include "aggregate/options.h"
+#include "sotto/research/aggregation_options.h"
+#include "sotto/research/estimator.h"
+#include "sotto/research/optimiser.h"
 
 namespace sotto::server {
 
@@ -23,14 +23,17 @@ struct EstimatorInfo {
   bool (*implied)(const AggregationOptions& options);
   // Throws std::invalid_argument for parameters out of range.
   std::unique_ptr<const Estimator> (*make)(const AggregationOptions& options);
+  const char* value = nullptr;  // what VALUE of NAME:VALUE is; null: there is none
 };
 
 struct OptimiserInfo {
   const char* name;
   std::unique_ptr<Optimiser> (*make)(const AggregationOptions& options);
+  const char* value = nullptr;
 };
 
-// The first row is the default: "mean"; "sgd".
+// The first row is the default: "mean"; "sgd". Behind the rows of methods.cc come those that
+// another program added (sotto/research/methods.h). A name with a VALUE reads NAME[:VALUE].
 Span<const EstimatorInfo> Estimators();
 Span<const OptimiserInfo> Optimisers();
 std::vector<std::string> EstimatorNames();

@@ -20,7 +20,7 @@
 #include <optional>
 #include <string>
 
-#include "aggregate/optimiser.h"
+#include "sotto/research/optimiser.h"
 
 namespace sotto::server {
 

@@ -17,8 +17,8 @@
 #include <stdexcept>
 
 #include "aggregate/kept_state.h"
-#include "aggregate/optimiser.h"
-#include "aggregate/options.h"
+#include "sotto/research/aggregation_options.h"
+#include "sotto/research/optimiser.h"
 
 namespace sotto::server {
 namespace {

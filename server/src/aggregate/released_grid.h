@@ -20,7 +20,7 @@
 #include <memory>
 #include <optional>
 
-#include "aggregate/optimiser.h"
+#include "sotto/research/optimiser.h"
 
 namespace sotto::server {
 

@@ -21,19 +21,9 @@
 #include <vector>
 
 #include "sotto/model_info.h"
+#include "sotto/research/estimator.h"
 
 namespace sotto::server {
-
-struct TrainedTensor {
-  std::string axes;               // a letter each, the slowest first: "OHWI"
-  std::vector<uint32_t> extents;  // of the axes
-
-  size_t size() const;
-  uint32_t Extent(char axis) const;  // 1 if the tensor lacks the axis
-
-  // True if the tensor has neighbours along H or W.
-  bool has_image() const { return Extent('H') * Extent('W') > 1; }
-};
 
 // All trained tensors, in the order of the parameters.
 //   sample  the shape of a sample, if the model knows only how many numbers it has: "28x28" or

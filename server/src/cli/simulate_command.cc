@@ -59,8 +59,9 @@ void Announce(const SimulationRequest& request, const SimulationConfig& config) 
   Warn(NoiseWarning(config.job));
   if (config.job.codec->certified) return;
   if (!config.job.codec->servable) {
-    fmt::print(stderr, "--mechanism {} is a baseline to compare with; it protects no real data\n",
-               config.job.codec->name);
+    fmt::print(stderr, "--mechanism {} is {} to compare with; it protects no real data\n",
+               config.job.codec->name,
+               config.job.codec->own != nullptr ? "an own codec, UNPROVED," : "a baseline");
     return;
   }
   fmt::print(stderr, "NO PRIVACY: {} protects nothing; for experiments only\n",

@@ -14,7 +14,7 @@
 
 #include "codec/update_codec.h"
 #include "sotto/messages.h"
-#include "sotto/random.h"
+#include "sotto/research/codec.h"
 #include "sotto/span.h"
 
 namespace sotto::server::baseline {
@@ -46,31 +46,7 @@ class Baseline : public UpdateCodec {
   TrainTask task_;
 };
 
-// The randomness of the baselines, in floating point: random values from the keystream of one
-// update's key. One thread at a time.
-class RandomValues {
- public:
-  explicit RandomValues(const Key& key) : stream_(key, 0) {}
-
-  // 64 uniform bits.
-  uint64_t Bits();
-
-  // Uniform on the multiples of 2^-53 in [0, 1).
-  double Uniform();
-
-  // Standard Gaussian up to floating-point arithmetic, at most 8.6 in magnitude: the polar form of
-  // Box and Muller, "A Note on the Generation of Random Normal Deviates", 1958. Nothing bounds how
-  // far its distribution is from the Gaussian.
-  double Gaussian();
-
-  // Throws std::runtime_error if a draw failed. Call it once, after the last draw.
-  void Check() const;
-
- private:
-  RandomStream stream_;
-  double spare_ = 0.0;
-  bool has_spare_ = false;
-};
+// Their randomness is RandomValues (sotto/research/codec.h), in floating point.
 
 // Codes: integers of a fixed number of bits, packed into bytes, lowest bit first.
 

@@ -1,17 +1,20 @@
 // The table of all codecs: their names and traits. Part of sotto::server/codec.
 //
 // Code that depends on a job's codec asks a trait of the codec's row, never its name. To add a
-// codec: a class of its own (update_codec.h), a row of the table in codecs.cc, a test.
+// codec: a class of its own (update_codec.h), a row of the table in codecs.cc, a test. Another
+// program adds rows by AddCodec() (sotto/research/methods.h).
 //
 // All functions are safe from any thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "codec/update_codec.h"
 #include "sotto/messages.h"
+#include "sotto/research/codec.h"
 #include "sotto/update_codec.h"
 
 namespace sotto::server {
@@ -51,7 +54,11 @@ struct CodecInfo {
   DitherKind dither;
 
   // The codec of one attempt. The task is valid: see JobConfig::Validate().
-  std::unique_ptr<const UpdateCodec> (*make)(const TrainTask& task);
+  std::function<std::unique_ptr<const UpdateCodec>(const TrainTask& task)> make;
+
+  // Of a codec that another program added (AddCodec()): what its author states. Null: a codec of
+  // this program. A codec that states no noise has neither `noise` nor `accounted`.
+  std::shared_ptr<const OwnCodec> own = nullptr;
 
   UpdateFormat FormatFor(Coding coding, uint32_t padding, uint32_t length = 0) const {
     if (!coded) return {Coding::kFloat32, DitherKind::kUniform, 0, 0};

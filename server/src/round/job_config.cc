@@ -8,6 +8,7 @@
 #include <string>
 
 #include "aggregate/methods.h"
+#include "aggregate/tensors.h"
 #include "base/names.h"
 #include "codec/length_bound.h"
 #include "sotto/update_scale.h"
@@ -39,6 +40,12 @@ const char* Name(GradientClipOf of) {
   constexpr Named<GradientClipOf> kNames[] = {{GradientClipOf::kBatch, "batch"},
                                               {GradientClipOf::kSample, "sample"}};
   return NameIn(kNames, of);
+}
+
+const char* Name(ClipByLayer by) {
+  constexpr Named<ClipByLayer> kNames[] = {
+      {ClipByLayer::kNone, "none"}, {ClipByLayer::kEqual, "equal"}, {ClipByLayer::kSize, "size"}};
+  return NameIn(kNames, by);
 }
 
 }  // namespace sotto
@@ -74,6 +81,11 @@ uint32_t PrivateNoiseFor(double z, TrainTask task) {
 static_assert(static_cast<int>(privacy::Power::kHalf) == static_cast<int>(RatePower::kHalf));
 static_assert(static_cast<int>(privacy::Power::kOne) == static_cast<int>(RatePower::kOne));
 RatePower ToDevice(privacy::Power power) { return static_cast<RatePower>(power); }
+
+int64_t TrainedLayers(const ModelInfo& model) {
+  return std::count_if(model.layers.begin(), model.layers.end(),
+                       [](const nn::LayerPlan& layer) { return layer.trained() > 0; });
+}
 
 // Half a scale in units of sigma, Q20.
 uint32_t HalfInUnitsOf(double sigma, double scale) {
@@ -182,6 +194,11 @@ void JobConfig::RequireTrainable() const {
           "rate, the weight decay and the proximal factor are finite and not negative, the "
           "momentum is in [0, 1), the clipping bound is finite and positive, the gradient clip is "
           "0 or from 1e-9 on");
+  Require(
+      training.clip_by_layer == ClipByLayer::kNone || TrainedLayers(*model) > 1,
+      fmt::format("model {} has one layer to train: --clip-by-layer would change nothing; leave "
+                  "it out, or name a model with more layers",
+                  model->name));
   Require(training.momentum == 0 || model->has_momentum,
           fmt::format("model {} trains without momentum: leave --momentum out, or name a model "
                       "that trains in float32",

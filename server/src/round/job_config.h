@@ -10,7 +10,6 @@
 #include <optional>
 #include <vector>
 
-#include "aggregate/options.h"
 #include "codec/codecs.h"
 #include "plans/adaptive_clip.h"
 #include "plans/device_accuracy.h"
@@ -19,6 +18,7 @@
 #include "plans/turns.h"
 #include "sotto/messages.h"
 #include "sotto/nn.h"
+#include "sotto/research/aggregation_options.h"
 #include "sotto/train.h"
 
 namespace sotto {
@@ -27,6 +27,7 @@ const char* Name(Coding coding);      // "range", "fixed", "float32"
 const char* Name(Clipping clipping);  // "every-step", "at-end"
 const char* Name(Batches batches);    // "passes", "with-replacement"
 const char* Name(GradientClipOf of);  // "batch", "sample"
+const char* Name(ClipByLayer by);     // "none", "equal", "size"
 
 }  // namespace sotto
 

@@ -65,6 +65,11 @@ const Need kNeeds[] = {
        return std::string(
            "a job without --gradient-clip, or with --gradient-clip-of batch, may suit them");
      }},
+    {"clip_by_layer",
+     [](const Demand& of) { return of.training.clip_by_layer != ClipByLayer::kNone ? 1U : 0U; },
+     [](const Abilities& by) { return (by.features & kFeatureClipByLayer) != 0 ? 1U : 0U; },
+     [](uint32_t) { return std::string("clipping by layer"); },
+     [](uint32_t) { return std::string("a job without --clip-by-layer suits them"); }},
     {"clamping", [](const Demand& of) { return of.NeedsClamping() ? 1U : 0U; },
      [](const Abilities& by) { return (by.features & kFeatureClamping) != 0 ? 1U : 0U; },
      [](uint32_t) { return std::string("clipping bounds above 1024 deviations of the noise"); },

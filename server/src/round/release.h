@@ -14,11 +14,11 @@
 #include <optional>
 #include <vector>
 
-#include "aggregate/estimator.h"
-#include "aggregate/optimiser.h"
 #include "aggregate/partial_sum.h"
 #include "round/job_config.h"
 #include "sotto/messages.h"
+#include "sotto/research/estimator.h"
+#include "sotto/research/optimiser.h"
 
 namespace sotto::server {
 

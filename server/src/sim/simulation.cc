@@ -5,9 +5,10 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
-#include "aggregate/estimator.h"
+#include "aggregate/tensors.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
+#include "sotto/research/estimator.h"
 #include "spec/configuration.h"
 
 namespace sotto::server {

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "accounting/guarantee.h"
-#include "aggregate/options.h"
 #include "plans/adaptive_clip.h"
 #include "plans/learning_rate.h"
 #include "plans/plan.h"
@@ -27,6 +26,7 @@
 #include "round/job_config.h"
 #include "round/job_log.h"
 #include "sotto/options/field.h"
+#include "sotto/research/aggregation_options.h"
 #include "sotto/train.h"
 #include "spec/job_request.h"
 

@@ -8,6 +8,7 @@
 
 #include "accounting/one_length.h"
 #include "aggregate/smoothing.h"
+#include "aggregate/tensors.h"
 #include "export/parameters.h"
 #include "plans/calibration.h"
 #include "plans/statement.h"

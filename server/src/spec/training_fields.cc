@@ -59,6 +59,12 @@ Fields LocalTraining() {
       Row("clipping", Learns::kTask, &TrainingOptions::clipping,
           "every-step: project after each local step; at-end: scale the update")
           .OneOf(Clipping::kEveryStep, Clipping::kAtEnd),
+      Row("clip-by-layer", Learns::kTask, &TrainingOptions::clip_by_layer,
+          "per-layer clipping: each layer's part of the update has its bound, equal: the "
+          "same for each layer, size: its square in proportion to the layer's parameters; the "
+          "squares add up to at most C^2, so no epsilon changes; none: C for all together")
+          .OneOf(ClipByLayer::kNone, ClipByLayer::kEqual, ClipByLayer::kSize)
+          .StoredUnlessDefault(),
       Row("learning-rate-schedule", Learns::kTask, &JobConfig::learning_rate_schedule,
           "what mu is divided by in local step k of K in round t, both from 0: constant 1, "
           "inverse-step k + 1, inverse-round t + 1, inverse-all-steps t K + k + 1, and "

@@ -12,6 +12,7 @@
 
 #include "aggregate/methods.h"
 #include "aggregate/released_grid.h"
+#include "aggregate/tensors.h"
 #include "round/release.h"
 #include "sotto/initial_weights.h"
 #include "sotto/model_difference.h"

@@ -33,7 +33,7 @@ Request HelloOf(const TypicalBytes& typical, uint32_t max_frame) {
   hello.model_digest = ViewOf(typical.digest);
   hello.max_frame = max_frame;
   hello.receipt = ViewOf(typical.receipt);
-  hello.abilities = {16, 2 * kFeatureDifferences - 1};
+  hello.abilities = {16, 2 * kFeatureClipByLayer - 1};
   hello.hold_ms = 25'000;
   return hello;
 }

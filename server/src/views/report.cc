@@ -102,6 +102,10 @@ std::string DescribeClipping(const JobConfig& job, const SimulationResult& resul
 }
 
 const char* PrivacyNote(const JobConfig& job, bool seeded) {
+  if (job.codec->own != nullptr) {
+    return job.codec->accounted ? "own codec: epsilon rests on its author's statement, unproved"
+                                : "own codec that states no noise: NO PRIVACY, no epsilon";
+  }
   if (!job.codec->servable) {
     return job.codec->accounted ? "baseline: epsilon assumes ideal noise, no certificate"
                                 : "baseline: privacy not accounted";
@@ -239,7 +243,20 @@ std::string DescribeLimits(const privacy::Plan& plan, const privacy::Statement& 
                          : ", without noise");
 }
 
+// A codec of another program: its author's word.
+std::string DescribeOwnLimits(const OwnCodec& own, const privacy::Statement& spent) {
+  return fmt::format(
+      "                 own codec {}: UNPROVED; its author states Gaussian noise of at least {:g}\n"
+      "                 of this sigma behind a stretch of at most {:g}. If that holds and the "
+      "noise\n"
+      "                 is ideal, the figure does; nothing here checks it: no guarantee\n"
+      "                 trust mode {}\n",
+      own.name, own.noise->deviation, own.noise->stretch,
+      privacy::Name(spent.Headline().trust_mode));
+}
+
 std::string DescribeBaselineLimits(const JobConfig& job, const privacy::Statement& spent) {
+  if (job.codec->own != nullptr) return DescribeOwnLimits(*job.codec->own, spent);
   return fmt::format(
       "                 baseline {}: gau-lrq's figures for this sigma, if the noise were "
       "ideal;\n"
@@ -260,6 +277,11 @@ std::string DescribeShares(const SimulationConfig& config, const SimulationResul
 }
 
 std::string DescribePrivacy(const JobConfig& job, const SimulationResult& result, bool seeded) {
+  if (job.codec->own != nullptr && !job.codec->noise) {
+    return fmt::format(
+        "  privacy        NO PRIVACY: own codec {} states no noise, so no epsilon holds for it\n",
+        job.codec->name);
+  }
   if (!job.codec->noise) {
     return fmt::format("  privacy        NO PRIVACY: mechanism {}, nothing protects the updates\n",
                        job.codec->name);

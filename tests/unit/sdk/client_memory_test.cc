@@ -175,7 +175,8 @@ TEST_F(CheckTest, TooLittleScratchOrChunkIsTooSmallAndTheNeedIsCounted) {
 
 // Features of a softmax regression without more memory.
 constexpr uint32_t kAlways = kFeatureSchedule | kFeatureClamping | kFeatureSalt |
-                             kFeatureReportTime | kFeatureOneLength | kFeatureDifferences;
+                             kFeatureReportTime | kFeatureOneLength | kFeatureDifferences |
+                             kFeatureClipByLayer;
 constexpr uint32_t kWithoutMemory = kAlways | kFeatureProximal | kFeatureClipOfSample;
 
 // The first request of a client with these buffers.

@@ -205,9 +205,10 @@ TEST(Wire, ATaskWithoutTrainingMethodsHasNoneAndUnknownOnesAreMalformed) {
   EXPECT_EQ(reply.task.training.gradient_clip, 0.0f);
   EXPECT_EQ(reply.task.training.gradient_clip_of, GradientClipOf::kBatch);
   EXPECT_EQ(reply.task.training.proximal, 0.0f);
-  // Fields 21, 23 and 25, each with its largest value, the next one and one beyond a byte.
-  for (const std::string field : {"a801", "b801", "c801"}) {
-    const bool has_two = field == "b801";
+  EXPECT_EQ(reply.task.training.clip_by_layer, ClipByLayer::kNone);
+  // Fields 21, 23, 25 and 31, each with its largest value, the next one and one beyond a byte.
+  for (const std::string field : {"a801", "b801", "c801", "f801"}) {
+    const bool has_two = field == "b801" || field == "f801";
     const auto status = [&](const std::string& value) {
       return DecodeReply(View(Wrapped(2, FromHex(train + field + value))), &reply);
     };

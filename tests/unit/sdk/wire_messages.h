@@ -108,7 +108,8 @@ inline Reply TrainAtItsLimits() {
                      kMax32,
                      kMax32,
                      0x1p-30f,
-                     std::numeric_limits<float>::max()};
+                     std::numeric_limits<float>::max(),
+                     ClipByLayer::kSize};
   r.task.clip_bit_q20 = 1 << 30;
   r.max_frame = kMaxMaxFrame;
   r.receipt = View(kReceipt);
@@ -252,6 +253,7 @@ inline void ExpectEqual(const TrainTask& a, const TrainTask& b) {
   EXPECT_EQ(FloatBits(a.training.gradient_clip), FloatBits(b.training.gradient_clip));
   EXPECT_EQ(a.training.gradient_clip_of, b.training.gradient_clip_of);
   EXPECT_EQ(FloatBits(a.training.proximal), FloatBits(b.training.proximal));
+  EXPECT_EQ(a.training.clip_by_layer, b.training.clip_by_layer);
   EXPECT_EQ(a.clip_bit_q20, b.clip_bit_q20);
 }
 

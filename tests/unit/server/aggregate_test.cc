@@ -12,6 +12,7 @@
 #include "aggregate/methods.h"
 #include "aggregate/partial_sum.h"
 #include "aggregate/smoothing.h"
+#include "aggregate/tensors.h"
 #include "base/parallel.h"
 #include "sotto/models.h"
 

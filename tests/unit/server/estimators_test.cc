@@ -9,6 +9,7 @@
 
 #include "aggregate/methods.h"
 #include "aggregate/smoothing.h"
+#include "aggregate/tensors.h"
 #include "sotto/models.h"
 #include "sotto/nn.h"
 #include "spec/make_job.h"

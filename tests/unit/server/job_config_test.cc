@@ -19,6 +19,8 @@ TEST(JobConfig, RefusesWhatCannotBe) {
   };
   refuses([](JobConfig& c) { c.model = nullptr; });
   refuses([](JobConfig& c) { c.training.batch_size = 0; });
+  // The model has one layer.
+  refuses([](JobConfig& c) { c.training.clip_by_layer = ClipByLayer::kEqual; });
   refuses([](JobConfig& c) { c.training.momentum = 1; });
   refuses([](JobConfig& c) { c.training.clip_l2 = 0.5f; });
   refuses([](JobConfig& c) { c.learning_rate_decay = 0; });

@@ -15,6 +15,7 @@
 #include "base/json_text.h"
 #include "net/serve_request.h"
 #include "sim/simulation_request.h"
+#include "sotto/models.h"
 #include "sotto/wire.h"
 #include "spec/configuration.h"
 #include "spec/make_job.h"
@@ -77,7 +78,9 @@ JobRequest BaseFor(const std::string& name) {
   // Takes less time than the default.
   if (name != "accountant") base.job.plan.accountant = privacy::Accountant("rdp");
   const bool is_from_steps = name == "clip-from-steps";
-  base.adaptive_clip = name.rfind("clip-", 0) == 0 && !is_from_steps;
+  const bool is_by_layer = name == "clip-by-layer";
+  base.adaptive_clip = name.rfind("clip-", 0) == 0 && !is_from_steps && !is_by_layer;
+  if (is_by_layer) base.job.model = FindModel("mlp");  // of several layers
   if (is_from_steps) {
     base.job.training.local_steps = 3;
     base.job.training.gradient_clip = 1;

@@ -253,6 +253,12 @@ TEST(Needs, ATaskWithATrainingMethodIsForDevicesThatHaveIt) {
          c.training.gradient_clip_of = GradientClipOf::kSample;
        },
        kFeatureClipOfSample, "--gradient-clip"},
+      {[](JobConfig& c) {
+         c.model = FindModel("mlp");  // of one layer the option is refused
+         c.plan.dimension = c.model->parameters;
+         c.training.clip_by_layer = ClipByLayer::kSize;
+       },
+       kFeatureClipByLayer, "--clip-by-layer"},
       {[](JobConfig& c) { c.update_length = 500; }, kFeatureOneLength, "--one-length"},
   };
   for (const Case& each : cases) {

@@ -8,8 +8,10 @@
 
 #include "partition_rows.h"
 #include "skew.h"
+#include "sotto/data/deal.h"
 #include "sotto/options/nearest.h"
 #include "sotto/options/numbers.h"
+#include "sotto/options/open_table.h"
 #include "sotto/posix/check.h"
 
 namespace sotto {
@@ -28,7 +30,7 @@ constexpr bool kLabels = true;
 constexpr bool kGroups = true;
 constexpr double kMostClasses = 1e6;
 
-constexpr Row kRows[] = {
+constexpr Row kBuiltIn[] = {
     {{"iid", nullptr, nullptr, "M samples drawn at random; no two devices share one"},
      0,
      0,
@@ -95,12 +97,21 @@ constexpr Row kRows[] = {
      DealFile},
 };
 
+// Of rows that other programs add.
+constexpr uint32_t kStreamOfOwn = 256;
+
+posix::OpenTable<Row>& Table() {
+  static posix::OpenTable<Row> table("partition", kBuiltIn,
+                                     [](const Row& row) { return row.info.name; });
+  return table;
+}
+
+Span<const Row> Rows() { return Table().rows(); }
+
 std::string NameWithValue(const PartitionInfo& info) {
   if (info.value == nullptr) return info.name;
   return fmt::format(info.default_value == nullptr ? "{}:{}" : "{}[:{}]", info.name, info.value);
 }
-
-std::string NameOf(const std::string& text) { return text.substr(0, text.find(':')); }
 
 // Absent without a colon.
 std::optional<std::string> ValueOf(const std::string& text) {
@@ -110,9 +121,9 @@ std::optional<std::string> ValueOf(const std::string& text) {
 }
 
 const Row& FindRow(const std::string& text) {
-  const std::string name = NameOf(text);
+  const std::string name = posix::NameOfText(text);
   std::vector<std::string> names;
-  for (const Row& row : kRows) {
+  for (const Row& row : Rows()) {
     if (name == row.info.name) return row;
     names.emplace_back(row.info.name);
   }
@@ -188,19 +199,19 @@ void RequireTakesSamples(const std::string& text) {
 
 std::vector<PartitionInfo> AllPartitions() {
   std::vector<PartitionInfo> all;
-  for (const Row& row : kRows) all.push_back(row.info);
+  for (const Row& row : Rows()) all.push_back(row.info);
   return all;
 }
 
 std::string PartitionNames() {
   std::string names;
-  for (const Row& row : kRows) names += (names.empty() ? "" : ", ") + NameWithValue(row.info);
+  for (const Row& row : Rows()) names += (names.empty() ? "" : ", ") + NameWithValue(row.info);
   return names;
 }
 
 std::string PartitionsTable() {
   std::string table = "| partition | what each device holds |\n|---|---|\n";
-  for (const Row& row : kRows) {
+  for (const Row& row : Rows()) {
     table +=
         fmt::format("| `{}` | {}{} |\n", NameWithValue(row.info), row.info.help,
                     row.info.default_value == nullptr
@@ -208,6 +219,11 @@ std::string PartitionsTable() {
                         : fmt::format("; without {} {}", row.info.value, row.info.default_value));
   }
   return table;
+}
+
+void AddPartition(const OwnPartition& own) {
+  const PartitionInfo info = {own.name, own.value, nullptr, own.help, own.needs_labels};
+  Table().Add({info, kStreamOfOwn, own.least, own.most, own.deal});
 }
 
 Partition MakePartition(const std::string& text, const Dataset& data, size_t devices,

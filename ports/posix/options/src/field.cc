@@ -44,9 +44,18 @@ Value Converted(const FieldText& field, const std::string& text) {
   return text;
 }
 
+bool IsOneOf(const std::vector<std::string>& choices, const std::string& text) {
+  return std::any_of(choices.begin(), choices.end(), [&](const std::string& choice) {
+    if (choice == text) return true;
+    const size_t end = std::min(choice.find("[:"), choice.find(':'));
+    if (end == std::string::npos || text.compare(0, end, choice, 0, end) != 0) return false;
+    return text.size() > end ? text[end] == ':' : choice[end] == '[';
+  });
+}
+
 void RequireListed(const FieldText& field, const std::string& text) {
   if (field.choices.empty() || field.or_file != nullptr) return;
-  if (std::find(field.choices.begin(), field.choices.end(), text) != field.choices.end()) return;
+  if (IsOneOf(field.choices, text)) return;
   Refuse(fmt::format("{} not in {{{}}}{}", text, Join(field.choices),
                      DidYouMean(text, field.choices)));
 }
@@ -109,7 +118,7 @@ std::string ExactText(const FieldText& field, const Value& value) {
 void RequireChoice(const std::vector<std::string>& choices, const Value& text) {
   const auto* name = std::get_if<std::string>(&text);
   if (choices.empty() || name == nullptr) return;
-  if (std::find(choices.begin(), choices.end(), *name) != choices.end()) return;
+  if (IsOneOf(choices, *name)) return;
   Refuse("'" + *name + "' is none of the choices");
 }
 

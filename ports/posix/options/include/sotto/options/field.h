@@ -70,10 +70,12 @@ struct FieldText {
   Kind kind = Kind::kText;
   bool is_float32 = false;  // of a kReal: the member is a float
   std::optional<Range> range;
-  std::optional<Range> type_range;   // what the member can hold, see TypeRange()
-  std::vector<std::string> choices;  // of a text; empty: any
-  const char* or_file = nullptr;     // what a text may be instead of a choice: "FILE.toml"
-  const char* or_word = nullptr;     // what a number may be instead: "auto"
+  std::optional<Range> type_range;  // what the member can hold, see TypeRange()
+  // Of a text; empty: any. A choice NAME:VALUE or NAME[:VALUE] is any text NAME:..., the latter
+  // also NAME: who reads the text checks the rest.
+  std::vector<std::string> choices;
+  const char* or_file = nullptr;  // what a text may be instead of a choice: "FILE.toml"
+  const char* or_word = nullptr;  // what a number may be instead: "auto"
   // One more check of the text that somebody gave: why it is refused, or empty.
   std::function<std::string(const std::string& text)> check;
   const char* letter = nullptr;  // a short name, "v" for -v

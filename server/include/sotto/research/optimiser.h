@@ -1,8 +1,9 @@
-// How an update becomes the next model: the interface of all optimisers. Part of
-// sotto::server/aggregate.
+// How an update becomes the next model: the interface of all optimisers. Part of sotto::lab; the
+// server's own ones are in server/src/aggregate/optimisers.cc.
 //
-// A step is post-processing of an already private update, so it costs no privacy. The table of all
-// optimisers is in methods.cc.
+// A step is post-processing of an already private update, so it costs no privacy: an optimiser may
+// do what it likes with updates and parameters, and no claim changes. AddOptimiser() in methods.h
+// gives one a name.
 #pragma once
 
 #include <cstdint>

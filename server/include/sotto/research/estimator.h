@@ -1,17 +1,30 @@
-// How the noisy sum of an attempt becomes an update of the model: the interface of all estimators.
-// Part of sotto::server/aggregate.
+// How the noisy sum of a round becomes an update of the model: the interface of all estimators.
+// Part of sotto::lab; the server's own ones are in server/src/aggregate/estimators.cc.
 //
-// An estimate is post-processing of an already private sum, so it costs no privacy. The table of
-// all estimators is in methods.cc.
+// An estimate is post-processing of an already private sum, so it costs no privacy: an estimator
+// may do what it likes with the sum, and no claim changes. AddEstimator() gives one a name.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
-#include "aggregate/tensors.h"
 #include "sotto/span.h"
 
 namespace sotto::server {
+
+// One tensor of the trained parameters, with a letter for each axis: O outputs, I inputs, H rows
+// and W columns of a kernel or of the image that a dense layer sees. Channels come last: OHWI.
+struct TrainedTensor {
+  std::string axes;               // a letter each, the slowest first: "OHWI"
+  std::vector<uint32_t> extents;  // of the axes
+
+  size_t size() const;
+  uint32_t Extent(char axis) const;  // 1 if the tensor lacks the axis
+
+  // True if the tensor has neighbours along H or W.
+  bool has_image() const { return Extent('H') * Extent('W') > 1; }
+};
 
 // A complete sum: its noise is topped up. Spans are valid during the call.
 struct NoisySum {
