@@ -238,7 +238,7 @@ class ExampleFiles : public DataFiles {
           "\"accuracy\"\nfigure-text = \"accuracy\"\ndecimals = 4\ncolumns = [\"epsilon\"]\nseeds "
           "= 3\nquick-seeds = 1\n"
           "dataset = \"any\"\nask = \"give data\"\n\n[options]\ndata = \"" +
-              Path("plain.csv") +
+              Path("plain.csv") + "\"\nmodel = \"" + Path("net.toml") +
               "\"\nrounds = 2\ncohort = 4\n\n[[axis]]\nname = \"devices\"\nvalues = [\"8\", "
               "\"12\"]\nquick = [\"8\"]\n\n"
               "[[set]]\nat = [\"devices=8\"]\noptions = [\"clip=0.5\"]\n");

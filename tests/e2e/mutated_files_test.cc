@@ -288,7 +288,7 @@ std::vector<Kind> Kinds() {
 const std::set<std::string> kNamesNoFileToRead = {
     // Files that are written, and folders.
     "json", "model-out", "average-out", "rounds-csv", "spectrum", "state-out", "out", "header",
-    "port-file", "metrics", "FILE", "svg", "job-out", "head-out", "data-dir", "numbers",
+    "port-file", "metrics", "FILE", "FOLDER", "svg", "job-out", "head-out", "data-dir", "numbers",
     // No files.
     "classes", "average", "smoothing-image", "seeds", "spectrum-rounds", "id", "prefix", "ID",
     "listen", "http", "http-name", "share", "salt", "only", "server", "samples", "address",

@@ -48,8 +48,8 @@ ChartLine& LineOf(const std::string& name, bool is_paper, ChartPanel* panel) {
   for (ChartLine& line : panel->lines) {
     if (line.name == whole) return line;
   }
-  panel->lines.push_back(
-      {whole, is_paper, ColourOf(name, panel), std::vector<double>(panel->x.size(), kNothing)});
+  const std::vector<double> none(panel->x.size(), kNothing);
+  panel->lines.push_back({whole, is_paper, ColourOf(name, panel), none, none});
   return panel->lines.back();
 }
 
@@ -58,13 +58,23 @@ bool BelongsTo(const CellSummary& cell, const Chart& chart, const std::string& p
   return value == nullptr || *value == panel;
 }
 
-double ValueOf(const Summary& summary, const CellSummary& cell, const std::string& y) {
-  if (y != summary.definition.figure) {
-    const auto found = cell.figures.find(y);
-    return found == cell.figures.end() ? kNothing : found->second.mean;
-  }
-  const std::optional<MeanDeviation> here = FigureOf(summary, cell);
-  return here ? here->mean : kNothing;
+std::optional<MeanDeviation> ValueOf(const Summary& summary, const CellSummary& cell,
+                                     const std::string& y) {
+  if (y == summary.definition.figure) return FigureOf(summary, cell);
+  const auto found = cell.figures.find(y);
+  return found == cell.figures.end() ? std::nullopt : std::optional<MeanDeviation>(found->second);
+}
+
+void SetPoint(size_t index, double value, const std::optional<double>& deviation, ChartLine* line) {
+  line->values[index] = value;
+  line->errors[index] = deviation.value_or(kNothing);
+}
+
+void SetPoint(size_t index, const std::optional<MeanDeviation>& here, ChartLine* line) {
+  if (!here) return;
+  const bool has_deviation = here->count > 1 && here->deviation > 0;
+  SetPoint(index, here->mean, has_deviation ? std::optional<double>(here->deviation) : std::nullopt,
+           line);
 }
 
 // x is an axis: a line goes through the cells that differ along it.
@@ -84,9 +94,10 @@ void FillAlongAxis(const Summary& summary, const Axis& axis, const std::string& 
     const auto index = static_cast<size_t>(at - names.begin());
     for (const std::string& y : FiguresOf(summary.definition)) {
       const std::string name = LineName(cell.cell.at, chart, y);
-      LineOf(name, false, panel).values[index] = ValueOf(summary, cell, y);
+      SetPoint(index, ValueOf(summary, cell, y), &LineOf(name, false, panel));
       if (y == summary.definition.figure && cell.cell.paper) {
-        LineOf(name, true, panel).values[index] = cell.cell.paper->mean;
+        SetPoint(index, cell.cell.paper->mean, cell.cell.paper->deviation,
+                 &LineOf(name, true, panel));
       }
     }
   }
@@ -101,6 +112,20 @@ Series SeriesOf(const CellSummary& cell, const Chart& chart, const std::string& 
   const bool is_there =
       BelongsTo(cell, chart, panel) && x != cell.series.end() && y != cell.series.end();
   return is_there ? Series(&x->second, &y->second) : Series();
+}
+
+// The deviations of a series at every so many points; empty: there are none.
+std::vector<double> SparseSpreads(const CellSummary& cell, const std::string& y) {
+  constexpr size_t kMostBars = 10;
+  const auto found = cell.spreads.find(y);
+  if (found == cell.spreads.end()) return {};
+  std::vector<double> spreads = found->second;
+  const size_t every = (spreads.size() + kMostBars - 1) / kMostBars;
+  for (size_t i = 0; i < spreads.size(); ++i) {
+    const bool is_shown = (spreads.size() - 1 - i) % every == 0 && spreads[i] > 0;  // and the last
+    if (!is_shown) spreads[i] = kNothing;
+  }
+  return spreads;
 }
 
 // x is a series, such as the rounds: each cell is a line.
@@ -120,9 +145,12 @@ void FillAlongSeries(const Summary& summary, const std::string& value, ChartPane
     const auto [x, y] = SeriesOf(cell, chart, value);
     if (x == nullptr) continue;
     ChartLine& line = LineOf(LineName(cell.cell.at, chart, chart.y.front()), false, panel);
+    const std::vector<double> spreads = SparseSpreads(cell, chart.y.front());
     for (size_t i = 0; i < std::min(x->size(), y->size()); ++i) {
       const auto at = std::lower_bound(panel->x.begin(), panel->x.end(), (*x)[i]);
-      line.values[static_cast<size_t>(at - panel->x.begin())] = (*y)[i];
+      const auto index = static_cast<size_t>(at - panel->x.begin());
+      line.values[index] = (*y)[i];
+      if (i < spreads.size()) line.errors[index] = spreads[i];
     }
   }
 }
@@ -144,7 +172,10 @@ void Sort(ChartPanel* panel) {
     const std::vector<double> old = values;
     for (size_t i = 0; i < order.size(); ++i) values[i] = old[order[i]];
   };
-  for (ChartLine& line : panel->lines) arrange(line.values);
+  for (ChartLine& line : panel->lines) {
+    arrange(line.values);
+    arrange(line.errors);
+  }
   arrange(panel->x);
 }
 
@@ -155,11 +186,15 @@ void TakeOutWhatHasNoLogarithm(ChartPanel* panel) {
       const bool has_x = !panel->has_log_x || panel->x[i] > 0;
       const bool has_y = !panel->has_log_y || line.values[i] > 0;
       if (!has_x || !has_y) line.values[i] = kNothing;
+      if (panel->has_log_y && !(line.values[i] > line.errors[i])) line.errors[i] = kNothing;
     }
   }
   while (panel->has_log_x && !panel->x.empty() && panel->x.front() <= 0) {
     panel->x.erase(panel->x.begin());
-    for (ChartLine& line : panel->lines) line.values.erase(line.values.begin());
+    for (ChartLine& line : panel->lines) {
+      line.values.erase(line.values.begin());
+      line.errors.erase(line.errors.begin());
+    }
   }
 }
 
@@ -183,6 +218,13 @@ ChartPanel PanelOf(const Summary& summary, const std::string& value) {
 }
 
 }  // namespace
+
+bool ChartPanel::has_bars() const {
+  return std::any_of(lines.begin(), lines.end(), [](const ChartLine& line) {
+    return std::any_of(line.errors.begin(), line.errors.end(),
+                       [](double error) { return std::isfinite(error); });
+  });
+}
 
 std::vector<ChartPanel> PanelsOf(const Summary& summary) {
   const Definition& d = summary.definition;

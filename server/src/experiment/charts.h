@@ -15,7 +15,13 @@ struct ChartLine {
   bool is_paper = false;
   std::string colour;          // "#1f77b4"; a line of the paper has that of the line it is for
   std::vector<double> values;  // [x of the panel]; NaN: none
+  // [x of the panel]: half the length of an error bar, one deviation of a run; NaN: none. A series
+  // of many points has a bar at some of them.
+  std::vector<double> errors;
 };
+
+// What the bars are, below a chart that has some.
+constexpr char kBarsText[] = "bars: one deviation of a run to either side";
 
 struct ChartPanel {
   std::string title;
@@ -28,6 +34,8 @@ struct ChartPanel {
   std::vector<std::string> x_names;
   std::vector<ChartLine> lines;
   std::vector<std::string> names;  // of the lines, each once, whether here or of the paper
+
+  bool has_bars() const;
 };
 
 // The panels of the definition's chart: a line for each cell, or for cells that differ along the

@@ -23,6 +23,9 @@ constexpr Named<Expectation> kExpectations[] = {{Expectation::kHigher, "higher"}
                                                 {Expectation::kEqual, "equal"},
                                                 {Expectation::kOpen, "open"}};
 
+constexpr Named<Decider> kDeciders[] = {
+    {Decider::kPaper, "paper"}, {Decider::kOpen, "open"}, {Decider::kOurs, "ours"}};
+
 // How values of a file become members.
 [[noreturn]] void Refuse(const std::string& why) { throw std::invalid_argument(why); }
 
@@ -80,6 +83,44 @@ void Read(const Setting& setting, std::vector<double>* out) {
   out->clear();
   for (const std::string& text : Many(setting)) out->push_back(RealOf(text));
 }
+void Read(const Setting& setting, std::optional<uint64_t>* out) {
+  uint64_t value = 0;
+  Read(setting, &value);
+  *out = value;
+}
+
+// The words of a text, each NAME=VALUE.
+Assignments WordsOf(const std::string& text) {
+  Assignments words;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    if (end > at) words.push_back(AssignmentOf(text.substr(at, end - at)));
+    at = end + 1;
+  }
+  return words;
+}
+void Read(const Setting& setting, std::vector<Assignments>* out) {
+  out->clear();
+  for (const std::string& text : Many(setting)) out->push_back(WordsOf(text));
+}
+
+// "paper", "open: the paper says nothing", "ours: the paper has 10"
+Origin OriginOf(const std::string& option, const std::string& text) {
+  const size_t colon = std::min(text.find(": "), text.size());
+  Origin origin = {option, privacy::ValueIn(kDeciders, "who decides", text.substr(0, colon)), ""};
+  if (colon < text.size()) origin.text = text.substr(colon + 2);
+  if (origin.text.empty() && origin.decider != Decider::kPaper) {
+    Refuse(fmt::format("{} = {}: say why, as in \"{}: the paper has 10\"", option, text, text));
+  }
+  return origin;
+}
+
+int DecimalsOf(const std::string& number) {
+  const size_t point = number.find('.');
+  if (point == std::string::npos) return 0;
+  const size_t end = std::min(number.find_first_not_of("0123456789", point + 1), number.size());
+  return static_cast<int>(end - point - 1);
+}
 void Read(const Setting& setting, Expectation* out) {
   *out = privacy::ValueIn(kExpectations, "expected", One(setting));
 }
@@ -106,6 +147,7 @@ const Keys<Definition>& RootKeys() {
                                          {"decimals", Into(&Definition::decimals)},
                                          {"seeds", Into(&Definition::seeds)},
                                          {"quick-seeds", Into(&Definition::quick_seeds)},
+                                         {"paper-runs", Into(&Definition::paper_runs)},
                                          {"dataset", Into(&Definition::dataset)},
                                          {"ask", Into(&Definition::ask)}};
   return kKeys;
@@ -114,7 +156,8 @@ const Keys<Definition>& RootKeys() {
 const Keys<Axis>& AxisKeys() {
   static const Keys<Axis> kKeys = {{"name", Into(&Axis::name)},
                                    {"values", Into(&Axis::values)},
-                                   {"quick", Into(&Axis::quick_values)}};
+                                   {"quick", Into(&Axis::quick_values)},
+                                   {"options", Into(&Axis::options)}};
   return kKeys;
 }
 
@@ -125,21 +168,33 @@ const Keys<OptionRule>& RuleKeys() {
   return kKeys;
 }
 
+void ReadMeans(const Setting& setting, PaperRow& row) {
+  Read(setting, &row.means);
+  for (const std::string& text : setting.items) {
+    row.decimals = std::max(row.decimals, DecimalsOf(text));
+  }
+}
+
 const Keys<PaperRow>& PaperKeys() {
   static const Keys<PaperRow> kKeys = {{"at", Into(&PaperRow::at)},
                                        {"along", Into(&PaperRow::along)},
-                                       {"means", Into(&PaperRow::means)},
+                                       {"means", ReadMeans},
                                        {"deviations", Into(&PaperRow::deviations)}};
   return kKeys;
 }
 
 const Keys<Comparison>& ComparisonKeys() {
-  static const Keys<Comparison> kKeys = {
-      {"text", Into(&Comparison::text)},     {"by", Into(&Comparison::by)},
-      {"at", Into(&Comparison::at)},         {"cells", Into(&Comparison::cells)},
-      {"than", Into(&Comparison::than)},     {"value", Into(&Comparison::value)},
-      {"within", Into(&Comparison::within)}, {"expected", Into(&Comparison::expected)},
-      {"figure", Into(&Comparison::figure)}, {"why", Into(&Comparison::why)}};
+  static const Keys<Comparison> kKeys = {{"text", Into(&Comparison::text)},
+                                         {"by", Into(&Comparison::by)},
+                                         {"at", Into(&Comparison::at)},
+                                         {"cells", Into(&Comparison::cells)},
+                                         {"than", Into(&Comparison::than)},
+                                         {"value", Into(&Comparison::value)},
+                                         {"within", Into(&Comparison::within)},
+                                         {"within-why", Into(&Comparison::within_why)},
+                                         {"expected", Into(&Comparison::expected)},
+                                         {"figure", Into(&Comparison::figure)},
+                                         {"why", Into(&Comparison::why)}};
   return kKeys;
 }
 
@@ -222,96 +277,9 @@ void AddSetting(const Setting& setting, Definition& d) {
   if (section == "options") return d.options.push_back({setting.key, One(setting)});
   if (section == "quick") return d.quick_options.push_back({setting.key, One(setting)});
   if (section == "chart") return Set(ChartKeys(), setting, d.chart);
-  Refuse(fmt::format("[{}] is none of an experiment's; it has [options], [quick] and [chart]",
-                     section));
-}
-
-void RequireConditions(const Definition& d, const Assignments& conditions) {
-  for (const Assignment& condition : conditions) {
-    const Axis* axis = FindAxis(d, condition.name);
-    if (axis == nullptr) {
-      std::vector<std::string> names;
-      for (const Axis& other : d.axes) names.push_back(other.name);
-      Refuse(
-          fmt::format("{} is no axis{}", condition.name, posix::DidYouMean(condition.name, names)));
-    }
-    const std::vector<std::string>& values = axis->values;
-    const std::vector<std::string>& quick = axis->quick_values;
-    if (std::find(values.begin(), values.end(), condition.value) == values.end() &&
-        std::find(quick.begin(), quick.end(), condition.value) == quick.end()) {
-      Refuse(fmt::format("the axis {} has no value {}", condition.name, condition.value));
-    }
-  }
-}
-
-void RequirePaperRow(const Definition& d, const PaperRow& row) {
-  RequireConditions(d, row.at);
-  size_t wanted = 1;
-  if (!row.along.empty()) {
-    const Axis* axis = FindAxis(d, row.along);
-    if (axis == nullptr)
-      Refuse(fmt::format("[[paper]] along {}: there is no such axis", row.along));
-    wanted = axis->values.size();
-  }
-  if (row.means.size() != wanted || (!row.deviations.empty() && row.deviations.size() != wanted)) {
-    Refuse(fmt::format("[[paper]] at {}: expected {} means and as many deviations, or none",
-                       TextOf(row.at), wanted));
-  }
-}
-
-// The name is that of a folder, too.
-void RequireName(const std::string& name) {
-  const bool is_plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '-' || c == '_';
-  });
-  if (!is_plain) Refuse(fmt::format("name {}: expected letters, digits, - and _", name));
-}
-
-void RequireChart(const Definition& d) {
-  const Chart& chart = d.chart;
-  const bool is_series = !chart.x.empty() && FindAxis(d, chart.x) == nullptr;
-  if (is_series && chart.y.size() != 1) {
-    Refuse(
-        fmt::format("[chart] x = {} is no axis; if it is a series, such as round, give y, "
-                    "another series, such as accuracy",
-                    chart.x));
-  }
-  if (!chart.panel.empty() && FindAxis(d, chart.panel) == nullptr) {
-    Refuse(fmt::format("[chart] panel = {}: there is no such axis", chart.panel));
-  }
-}
-
-void RequireWhole(const Definition& d) {
-  for (const auto& [key, value] : {std::pair("name", d.name), std::pair("title", d.title),
-                                   std::pair("kind", d.kind), std::pair("figure", d.figure)}) {
-    if (value.empty()) Refuse(fmt::format("the key {} is missing", key));
-  }
-  RequireName(d.name);
-  RequireChart(d);
-  if (d.seeds == 0 || d.quick_seeds == 0) Refuse("seeds: expected at least one");
-  for (const Axis& axis : d.axes) {
-    if (axis.name.empty() || axis.values.empty()) Refuse("an [[axis]] needs a name and values");
-  }
-  for (const OptionRule& rule : d.rules) {
-    RequireConditions(d, rule.at);
-    if (!rule.only.empty() && rule.only != "full" && rule.only != "quick") {
-      Refuse(fmt::format("[[set]] only = {}: expected full or quick", rule.only));
-    }
-  }
-  for (const PaperRow& row : d.paper_rows) RequirePaperRow(d, row);
-  for (const Comparison& comparison : d.comparisons) {
-    RequireConditions(d, comparison.at);
-    RequireConditions(d, comparison.cells);
-    RequireConditions(d, comparison.than);
-    if (comparison.than.empty() != comparison.value.has_value()) {
-      Refuse("a [[claim]] needs either than or value");
-    }
-  }
-  for (const DataChoice& choice : d.choices) {
-    if (choice.name.empty() || choice.label.empty() || choice.path.empty() == choice.set.empty()) {
-      Refuse("a [[data]] needs a name, a label, and either path or set");
-    }
-  }
+  if (section == "origin") return d.origins.push_back(OriginOf(setting.key, One(setting)));
+  Refuse(fmt::format(
+      "[{}] is none of an experiment's; it has [options], [quick], [origin] and [chart]", section));
 }
 
 std::string FolderOf(const std::string& path) {
@@ -320,6 +288,14 @@ std::string FolderOf(const std::string& path) {
 }
 
 }  // namespace
+
+const char* Name(Decider decider) { return privacy::NameIn(kDeciders, decider); }
+
+const Origin* FindOrigin(const Definition& d, const std::string& option) {
+  const auto found = std::find_if(d.origins.begin(), d.origins.end(),
+                                  [&](const Origin& origin) { return origin.option == option; });
+  return found == d.origins.end() ? nullptr : &*found;
+}
 
 const char* Name(Expectation expectation) { return privacy::NameIn(kExpectations, expectation); }
 

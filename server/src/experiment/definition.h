@@ -33,11 +33,29 @@ bool Meets(const Assignments& cell, const Assignments& conditions);
 std::string TextOf(const Assignments& assignments);
 
 // An axis of the grid. If its name is that of an option, a value sets the option; else it is a
-// label, and [[set]] says what follows from it.
+// label, and `options` or [[set]] say what it means.
 struct Axis {
   std::string name;
   std::vector<std::string> values;        // at least one
   std::vector<std::string> quick_values;  // with --quick; empty: the same
+  // [values]: the options that a value stands for; or empty. A quick value of the same name has
+  // them, too.
+  std::vector<Assignments> options;
+};
+
+// Who decides a setting of the cells.
+enum class Decider {
+  kPaper,  // the paper states it
+  kOpen,   // the paper does not state it; this project has chosen
+  kOurs,   // another one than the paper's, or one that the paper does not have
+};
+const char* Name(Decider decider);  // "paper", "open", "ours"
+
+// Who decides an option, and why.
+struct Origin {
+  std::string option;
+  Decider decider = Decider::kOpen;
+  std::string text;  // where the paper states it, or why it is as it is; of kPaper may be empty
 };
 
 // Options of the cells that meet the conditions.
@@ -51,6 +69,7 @@ struct OptionRule {
 struct PaperFigure {
   double mean = 0;
   std::optional<double> deviation;
+  int decimals = 0;  // that it prints
 };
 
 // The paper's figures of the cells that meet the conditions, one for each value of the axis
@@ -60,6 +79,7 @@ struct PaperRow {
   std::string along;               // empty: none
   std::vector<double> means;       // [values of that axis], or 1
   std::vector<double> deviations;  // the same, or empty
+  int decimals = 0;                // of the means: the most that one of them has in the file
 };
 
 // What a comparison of cells is expected to show.
@@ -75,7 +95,10 @@ struct Comparison {
   Assignments cells;
   Assignments than;
   std::optional<double> value;  // instead of `than`
-  double within = 0;            // a difference up to this is none
+  // A difference below this matters to nobody, in units of the table; 0: any one does. A claim that
+  // expects kEqual has one.
+  double within = 0;
+  std::string within_why;  // why this one
   Expectation expected = Expectation::kOpen;
   std::string figure;  // empty: the experiment's
   std::string why;     // why the result may differ, as far as known; may be empty
@@ -113,24 +136,35 @@ struct Definition {
   std::vector<std::string> columns;  // further figures for the table, unscaled
   double scale = 1;                  // figures are shown multiplied by it
   int decimals = 2;
+  // Runs of a cell, decided before the first one. How many more a verdict would take is for the
+  // next version of the definition.
   uint64_t seeds = 1;
   uint64_t quick_seeds = 1;
-  std::string dataset;             // the paper's
-  std::string ask;                 // what to put where, for who has it
-  std::vector<std::string> notes;  // what the paper leaves open, and what was chosen
-  Assignments options;             // of all cells
-  Assignments quick_options;       // with --quick, on top
+  std::optional<uint64_t> paper_runs;  // that a mean of the paper has; absent: it does not say
+  std::string dataset;                 // the paper's
+  std::string ask;                     // what to put where, for who has it
+  std::vector<std::string> notes;      // what the paper leaves open, and what was chosen
+  Assignments options;                 // of all cells
+  Assignments quick_options;           // with --quick, on top
   std::vector<Axis> axes;
   std::vector<OptionRule> rules;
   std::vector<PaperRow> paper_rows;
   std::vector<Comparison> comparisons;
   std::vector<DataChoice> choices;  // empty: cells need no samples
+  std::vector<Origin> origins;      // one for each option that a cell has
   Chart chart;
   std::string folder;  // of the file, for the models beside it; empty: built in
 };
 
+// Who decides this option; null: nothing says so.
+const Origin* FindOrigin(const Definition& d, const std::string& option);
+
 // The axis of this name; null: there is none.
 const Axis* FindAxis(const Definition& d, const std::string& name);
+
+// Throws std::invalid_argument for what no experiment has: a claim about a cell that is none, means
+// without their number, a missing key.
+void RequireWhole(const Definition& d);
 
 // Throws std::invalid_argument, "PATH:LINE: what is wrong, and what is expected".
 //   path  for messages, and for `folder`

@@ -76,6 +76,14 @@ void LocateModel(const std::string& out, Settings* settings) {
   model->second = (fs::path(out) / model->second).string();
 }
 
+// The options that a value of an axis stands for.
+Assignments MeaningOf(const Axis& axis, const std::string& value) {
+  for (size_t i = 0; i < axis.options.size(); ++i) {
+    if (axis.values[i] == value) return axis.options[i];
+  }
+  return {};
+}
+
 Settings SettingsOf(const Definition& definition, const GridOptions& options,
                     const ChosenData& data, const Assignments& at) {
   Settings settings;
@@ -85,6 +93,7 @@ Settings SettingsOf(const Definition& definition, const GridOptions& options,
   const RunKind& kind = FindRunKind(definition.kind);
   for (const Assignment& value : at) {
     if (kind.has_option(value.name)) settings[value.name] = value.value;
+    Add(MeaningOf(*FindAxis(definition, value.name), value.value), &settings);
   }
   for (const OptionRule& rule : definition.rules) {
     const bool fits = rule.only.empty() || rule.only == (options.is_quick ? "quick" : "full");
@@ -96,13 +105,15 @@ Settings SettingsOf(const Definition& definition, const GridOptions& options,
 
 // Refuses an axis that decides nothing, such as a misspelt option.
 void RequireEffect(const Definition& definition, const Axis& axis) {
-  if (FindRunKind(definition.kind).has_option(axis.name)) return;
+  if (FindRunKind(definition.kind).has_option(axis.name) || !axis.options.empty()) return;
   for (const OptionRule& rule : definition.rules) {
     if (Find(rule.at, axis.name) != nullptr) return;
   }
-  throw std::invalid_argument(fmt::format(
-      "{}: the axis {} decides nothing: it is no option, and no [[set]] names a value of it",
-      definition.name, axis.name));
+  throw std::invalid_argument(
+      fmt::format("{}: the axis {} decides nothing: it is no option, its values have no options, "
+                  "and no [[set]] names one "
+                  "of them",
+                  definition.name, axis.name));
 }
 
 // Refuses an --only that names no axis, or one twice.
@@ -155,7 +166,7 @@ std::optional<PaperFigure> PaperFigureOf(const Definition& definition, const Ass
       index = static_cast<size_t>(value - axis.values.begin());
     }
     if (index >= row.means.size()) continue;
-    PaperFigure figure = {row.means[index], std::nullopt};
+    PaperFigure figure = {row.means[index], std::nullopt, row.decimals};
     if (!row.deviations.empty()) figure.deviation = row.deviations[index];
     return figure;
   }

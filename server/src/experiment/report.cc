@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "base/counted.h"
+#include "experiment/origins.h"
+#include "experiment/student.h"
 
 namespace sotto::server {
 namespace {
@@ -44,6 +46,8 @@ Row HeaderOf(const Summary& summary) {
   row.push_back("runs");
   row.push_back("paper");
   row.push_back("here - paper");
+  row.push_back("95 % prediction");
+  row.push_back("differs");
   for (const std::string& column : d.columns) {
     row.push_back(FindAxis(d, column) != nullptr ? column + " reached" : column);
   }
@@ -51,16 +55,44 @@ Row HeaderOf(const Summary& summary) {
   return row;
 }
 
+// Half the width of the prediction interval.
+std::string PredictionText(const CellSummary& cell, int decimals) {
+  if (!cell.against || cell.against->is_exact) return "-";
+  return fmt::format("+- {:.{}f}", cell.against->half_width, decimals);
+}
+
+// How far a computed figure is from the paper's, in units of its last digit.
+std::string LastDigits(const Summary& summary, const CellSummary& cell) {
+  const double unit = std::pow(10, -cell.cell.paper->decimals);
+  const double here = FigureOf(summary, cell)->mean;
+  const double digits = std::round(here / unit) - std::round(cell.cell.paper->mean / unit);
+  return fmt::format("yes: {:+.0f} in the last digit", digits);
+}
+
+// Whether the figure differs from the paper's.
+std::string DiffersText(const Summary& summary, const CellSummary& cell) {
+  if (!summary.compares() || !cell.against) return "-";
+  const AgainstPaper& against = *cell.against;
+  if (against.is_exact && !against.differs) return "no: to the digit";
+  if (against.is_exact) return LastDigits(summary, cell);
+  if (!against.differs) return "no";
+  return against.p_holm <= kTestLevel ? "yes" : "alone";
+}
+
 Row RowOf(const Summary& summary, const CellSummary& cell) {
   const int decimals = summary.definition.decimals;
   Row row;
   for (const Assignment& value : cell.cell.at) row.push_back(value.value);
   const std::optional<MeanDeviation> here = FigureOf(summary, cell);
-  row.push_back(here ? MeanText(*here, decimals) : cell.notes.empty() ? "-" : "none");
+  const std::string none = cell.notes.empty() ? "-" : "none";
+  row.push_back((here ? MeanText(*here, decimals) : none) +
+                (cell.has_learned_nothing ? " (learned nothing)" : ""));
   row.push_back(std::to_string(cell.runs));
   const std::optional<PaperFigure>& paper = cell.cell.paper;
   row.push_back(paper ? WithDeviation(paper->mean, paper->deviation, decimals) : "-");
   row.push_back(here && paper ? SignedText(here->mean - paper->mean, decimals) : "-");
+  row.push_back(PredictionText(cell, decimals));
+  row.push_back(DiffersText(summary, cell));
   for (const std::string& column : summary.definition.columns) {
     row.push_back(ColumnText(cell, column));
   }
@@ -80,25 +112,56 @@ std::string ComparedText(const Comparison& claim) {
   return figure + TextOf(claim.cells) + " against " + TextOf(claim.than);
 }
 
+// "+1.20 +- 0.31, 95 % from +0.59 to +1.81"
+std::string HereText(const Difference& d, int decimals) {
+  const std::string mean = SignedText(d.here.mean, decimals);
+  if (d.here.count < 2) return mean + (d.is_decided ? "" : " (one run)");
+  return fmt::format("{} +- {:.{}f}", mean, d.here.standard_error(), decimals);
+}
+
+std::string IntervalText(const Difference& d, const Interval& interval, int decimals) {
+  if (d.here.count < 2) return "-";
+  return fmt::format("{} to {}", SignedText(interval.lower, decimals),
+                     SignedText(interval.upper, decimals));
+}
+
+std::string AgreementText(const ClaimVerdict& verdict, const Difference& d) {
+  if (verdict.claim.expected == Expectation::kOpen) return "-";
+  const bool is_alone = d.agrees == Agreement::kNo && d.p_holm > kTestLevel;
+  return is_alone ? "no, taken alone" : Name(d.agrees);
+}
+
+// With how many seeds an open row would be decided.
+std::string SeedsText(const ClaimVerdict& verdict, const Difference& d) {
+  if (!d.is_open()) return "-";
+  if (!d.is_decided) return d.why_open;
+  const auto count = [](const std::optional<size_t>& seeds) {
+    return seeds ? std::to_string(*seeds) : fmt::format("over {}", kMostSeeds);
+  };
+  std::string text = count(d.seeds_to_differ) + " to differ";
+  if (verdict.claim.within > 0) text += ", " + count(d.seeds_to_be_equal) + " to be equal";
+  return text;
+}
+
 Row DifferenceRow(const Summary& summary, const ClaimVerdict& verdict,
                   const Difference& difference) {
   const int decimals = summary.definition.decimals;
   const std::string at = TextOf(difference.at);
+  const Comparison& claim = verdict.claim;
   return {at.empty() ? "all" : at,
-          ComparedText(verdict.claim),
+          ComparedText(claim),
           difference.paper ? SignedText(*difference.paper, decimals) : "-",
-          SignedText(difference.here.mean, decimals) +
-              (difference.here.count < 2
-                   ? " (one run)"
-                   : fmt::format(" +- {:.{}f}", difference.here.standard_error(), decimals)),
-          Name(difference.seen),
-          verdict.claim.expected == Expectation::kOpen || !difference.is_decided() ? "-"
-          : difference.agrees                                                      ? "yes"
-                                                                                   : "no"};
+          HereText(difference, decimals),
+          IntervalText(difference, difference.at_95, decimals),
+          claim.within > 0 ? IntervalText(difference, difference.at_90, decimals) : "-",
+          difference.Seen(claim.within),
+          AgreementText(verdict, difference),
+          SeedsText(verdict, difference)};
 }
 
 Table DifferenceTable(const Summary& summary, const ClaimVerdict& verdict) {
-  Table table = {{"at", "difference of", "paper", "here +- standard error", "seen", "as expected"}};
+  Table table = {{"at", "difference of", "paper", "here +- standard error", "95 % interval",
+                  "90 % interval", "seen", "as expected", "seeds for power 0.8"}};
   for (const Difference& difference : verdict.differences) {
     table.push_back(DifferenceRow(summary, verdict, difference));
   }
@@ -127,6 +190,40 @@ std::string RunsText(const Summary& summary) {
   return text;
 }
 
+std::string SeedsText(const Summary& summary) {
+  const uint64_t fixed = summary.fixed_seeds();
+  if (summary.seeds == fixed) {
+    return fmt::format("{} a cell, as the definition fixed before the first run", fixed);
+  }
+  return fmt::format(
+      "{} a cell, by --seeds; the definition fixed {} before the first run, and a verdict on "
+      "another number is a look, not a test",
+      summary.seeds, fixed);
+}
+
+// How the cells stand beside the paper's figures; empty if they do not.
+std::string AgreementText(const Summary& summary) {
+  const PaperCount count = CountAgainstPaper(summary);
+  if (!summary.compares() || count.cells == 0) return "";
+  const std::string cells = Counted(count.cells, "cell");
+  if (count.is_exact) {
+    return fmt::format("{} of {} have the paper's digits", count.cells - count.differ, cells);
+  }
+  return fmt::format(
+      "{} of {} outside of the 95 % prediction interval of the paper's mean, {} of them after "
+      "Holm's adjustment: {}",
+      count.differ, cells, count.differ_adjusted,
+      count.differ_adjusted > 0 ? "some figures differ" : "no difference is shown");
+}
+
+// What the paper does not state and the prediction intervals assume; empty: nothing.
+std::string AssumedText(const Summary& summary) {
+  for (const CellSummary& cell : summary.cells) {
+    if (cell.against && !cell.against->assumed.empty()) return cell.against->assumed;
+  }
+  return "";
+}
+
 // What the experiment is, as rows of a name and a text.
 Table Head(const Summary& summary) {
   const Definition& d = summary.definition;
@@ -137,17 +234,25 @@ Table Head(const Summary& summary) {
   head.push_back({"size", SizeText(summary)});
   head.push_back({"runs", RunsText(summary)});
   head.push_back({"figure", d.figure_text + ", mean +- deviation of a run"});
-  const WithinPaper within = CountWithin(summary);
-  if (within.of > 0 && !summary.is_quick) {
-    head.push_back({"agreement", fmt::format("{} of {} within two of the paper's deviations",
-                                             within.within, Counted(within.of, "cell"))});
-  }
+  head.push_back({"seeds", SeedsText(summary)});
+  const std::string agreement = AgreementText(summary);
+  if (!agreement.empty()) head.push_back({"beside the paper", agreement});
+  const std::string assumed = AssumedText(summary);
+  if (!agreement.empty() && !assumed.empty()) head.push_back({"assumed there", assumed});
   return head;
 }
 
-std::string VerdictHead(const ClaimVerdict& verdict) {
+std::string VerdictHead(const Summary& summary, const ClaimVerdict& verdict) {
   const std::string by = verdict.claim.by.empty() ? "paper" : verdict.claim.by;
-  return fmt::format("{}: {} -- {}", by, verdict.claim.text, verdict.text());
+  return fmt::format("{}: {} -- {}{}", by, verdict.claim.text, verdict.text(),
+                     summary.runs_missing > 0 ? ", so far: runs are missing" : "");
+}
+
+// "equal: a difference below 1, which is ..."; empty if the claim has no `within`.
+std::string WithinText(const Comparison& claim) {
+  if (claim.within <= 0) return "";
+  return fmt::format("equal is a difference below {:g}{}{}", claim.within,
+                     claim.within_why.empty() ? "" : ": ", claim.within_why);
 }
 
 // The claims about cells that were run.
@@ -178,11 +283,16 @@ std::vector<std::string> CellNotes(const Summary& summary) {
   return notes;
 }
 
+std::vector<Settings> SettingsOfCells(const Summary& summary) {
+  std::vector<Settings> settings;
+  for (const CellSummary& cell : summary.cells) settings.push_back(cell.cell.settings);
+  return settings;
+}
+
 }  // namespace
 
 std::string Why(const ClaimVerdict& verdict) {
-  const bool is_other = verdict.agreeing() < verdict.decided();
-  return is_other ? verdict.claim.why : "";
+  return verdict.Count(Agreement::kNo) > 0 ? verdict.claim.why : "";
 }
 
 std::string DataLabel(const Summary& summary) {
@@ -197,11 +307,14 @@ Report ReportOf(const Summary& summary) {
   report.head = Head(summary);
   report.cells = CellTable(summary);
   for (const ClaimVerdict& verdict : Shown(summary)) {
-    report.verdicts.push_back(
-        {VerdictHead(verdict), DifferenceTable(summary, verdict), Why(verdict)});
+    report.verdicts.push_back({VerdictHead(summary, verdict), DifferenceTable(summary, verdict),
+                               WithinText(verdict.claim), Why(verdict)});
   }
   report.cell_notes = CellNotes(summary);
   report.notes = summary.definition.notes;
+  if (summary.definition.origins.empty()) return report;
+  report.settings =
+      SettingsTable(summary.definition, summary.data, summary.is_quick, SettingsOfCells(summary));
   return report;
 }
 

@@ -9,18 +9,15 @@
 #include <vector>
 
 #include "experiment/summary.h"
+#include "experiment/table.h"
 
 namespace sotto::server {
-
-using Row = std::vector<std::string>;
-
-// The first row is the header.
-using Table = std::vector<Row>;
 
 // A claim, and what was seen of it.
 struct VerdictReport {
   std::string heading;  // "paper: CLAIM -- agrees"
   Table differences;    // a row for each pair of cells
+  std::string within;   // what counts as equal, and why; may be empty
   std::string why;      // it may be another verdict than expected; empty if it is not
 };
 
@@ -31,7 +28,8 @@ struct Report {
   Table cells;            // a row for each
   std::vector<VerdictReport> verdicts;
   std::vector<std::string> cell_notes;  // what runs had to say
-  std::vector<std::string> notes;       // what the paper leaves open, and what was chosen
+  std::vector<std::string> notes;       // what else to know
+  Table settings;  // what the paper fixes, leaves open, and what is set here; or empty
 };
 
 Report ReportOf(const Summary& summary);

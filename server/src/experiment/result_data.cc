@@ -38,6 +38,10 @@ Row CsvRow(const Summary& summary, const CellSummary& cell) {
   row.push_back(here && here->count > 1 ? Number(here->deviation) : "");
   row.push_back(cell.cell.paper ? Number(cell.cell.paper->mean) : "");
   row.push_back(cell.cell.paper ? Number(cell.cell.paper->deviation) : "");
+  row.push_back(cell.has_learned_nothing ? "yes" : "no");
+  const bool compares = summary.compares() && cell.against;
+  row.push_back(compares ? Number(cell.against->half_width) : "");
+  row.push_back(!compares ? "" : cell.against->differs ? "yes" : "no");
   for (const std::string& column : d.columns) {
     const auto found = cell.figures.find(column);
     row.push_back(found == cell.figures.end() ? "" : Number(found->second.mean));
@@ -62,40 +66,84 @@ Json AtToJson(const Assignments& at) {
   return json;
 }
 
+Json AgainstToJson(const AgainstPaper& against) {
+  Json json = {{"difference", against.difference}, {"is_exact", against.is_exact}};
+  json["half_width"] = against.is_exact ? Json(nullptr) : Json(against.half_width);
+  json["freedom"] = against.is_exact ? Json(nullptr) : Json(against.freedom);
+  json["p"] = against.p;
+  json["p_holm"] = against.p_holm;
+  json["differs"] = against.differs;
+  json["assumed"] = against.assumed;
+  return json;
+}
+
 Json CellToJson(const CellSummary& cell) {
-  Json json = {{"at", AtToJson(cell.cell.at)}, {"runs", cell.runs}};
+  Json json = {{"at", AtToJson(cell.cell.at)}, {"runs", cell.runs}, {"keys", cell.keys}};
   json["figures"] = FiguresToJson(cell.figures);
   json["paper"] = nullptr;
   if (cell.cell.paper) {
     json["paper"] = {{"mean", cell.cell.paper->mean}, {"deviation", nullptr}};
     if (cell.cell.paper->deviation) json["paper"]["deviation"] = *cell.cell.paper->deviation;
   }
+  json["against_paper"] = cell.against ? AgainstToJson(*cell.against) : Json(nullptr);
+  json["learned_nothing"] = cell.has_learned_nothing;
   json["series"] = cell.series;
+  json["series_deviations"] = cell.spreads;
   json["notes"] = cell.notes;
   json["settings"] = cell.cell.settings;
   json["command"] = cell.command.empty() ? Json(nullptr) : Json(cell.command);
   return json;
 }
 
-Json DifferenceToJson(const Difference& difference) {
-  const MeanDeviation& here = difference.here;
-  return {{"at", AtToJson(difference.at)},
-          {"mean", here.mean},
-          {"standard_error", here.count < 2 ? Json(nullptr) : Json(here.standard_error())},
-          {"paper", difference.paper ? Json(*difference.paper) : Json(nullptr)},
-          {"seen", Name(difference.seen)},
-          {"agrees", difference.agrees}};
+Json SeedsToJson(const std::optional<size_t>& seeds) {
+  return seeds ? Json(*seeds) : Json(nullptr);
+}
+
+Json DifferenceToJson(const Difference& d, double within) {
+  const MeanDeviation& here = d.here;
+  Json json = {{"at", AtToJson(d.at)},
+               {"pairs", here.count},
+               {"mean", here.mean},
+               {"deviation", here.count < 2 ? Json(nullptr) : Json(here.deviation)},
+               {"standard_error", here.count < 2 ? Json(nullptr) : Json(here.standard_error())},
+               {"paper", d.paper ? Json(*d.paper) : Json(nullptr)},
+               {"seen", d.Seen(within)},
+               {"as_expected", Name(d.agrees)}};
+  if (!d.is_decided) json["why_open"] = d.why_open;
+  if (!d.is_decided && here.count < 2) return json;
+  json["interval_95"] = {d.at_95.lower, d.at_95.upper};
+  json["interval_90"] = {d.at_90.lower, d.at_90.upper};
+  json["different"] = d.is_decided ? Json(d.is_different) : Json(nullptr);
+  json["equal"] = d.is_decided && within > 0 ? Json(d.is_equal) : Json(nullptr);
+  json["p_different"] = d.p_different;
+  json["p_equal"] = within > 0 ? Json(d.p_equal) : Json(nullptr);
+  json["p_contradicts"] = d.p_contradicts;
+  json["p_holm"] = d.p_holm;
+  json["seeds_to_differ"] = SeedsToJson(d.seeds_to_differ);
+  json["seeds_to_be_equal"] = SeedsToJson(d.seeds_to_be_equal);
+  return json;
 }
 
 Json VerdictToJson(const ClaimVerdict& verdict) {
+  const double within = verdict.claim.within;
   Json json = {{"claim", verdict.claim.text},
                {"by", verdict.claim.by},
                {"expected", Name(verdict.claim.expected)},
+               {"within", within > 0 ? Json(within) : Json(nullptr)},
+               {"within_why", verdict.claim.within_why},
                {"verdict", verdict.text()},
                {"why", Why(verdict)}};
   json["differences"] = Json::array();
   for (const Difference& difference : verdict.differences) {
-    json["differences"].push_back(DifferenceToJson(difference));
+    json["differences"].push_back(DifferenceToJson(difference, within));
+  }
+  return json;
+}
+
+Json SettingsToJson(const Definition& d) {
+  Json json = Json::object();
+  for (const Origin& origin : d.origins) {
+    json[origin.option] = {{"decided_by", Name(origin.decider)}, {"text", origin.text}};
   }
   return json;
 }
@@ -106,7 +154,8 @@ std::string ResultCsv(const Summary& summary) {
   const Definition& d = summary.definition;
   Row header = {"experiment", "data", "stand_in", "size"};
   for (const Axis& axis : d.axes) header.push_back(axis.name);
-  for (const char* name : {"runs", "mean", "deviation", "paper_mean", "paper_deviation"}) {
+  for (const char* name : {"runs", "mean", "deviation", "paper_mean", "paper_deviation",
+                           "learned_nothing", "prediction_half_width", "differs"}) {
     header.emplace_back(name);
   }
   for (const std::string& column : d.columns) header.push_back("also_" + column);
@@ -132,8 +181,17 @@ Json ResultJson(const Summary& summary) {
                {"scale", d.scale},
                {"runs", summary.runs},
                {"runs_missing", summary.runs_missing}};
-  const WithinPaper within = CountWithin(summary);
-  json["within_paper"] = {{"within", within.within}, {"of", within.of}};
+  json["seeds"] = summary.seeds;
+  json["seeds_fixed"] = summary.fixed_seeds();
+  json["paper_runs"] = d.paper_runs ? Json(*d.paper_runs) : Json(nullptr);
+  const PaperCount count = CountAgainstPaper(summary);
+  json["beside_paper"] = nullptr;
+  if (summary.compares() && count.cells > 0) {
+    json["beside_paper"] = {{"cells", count.cells},
+                            {"differ", count.differ},
+                            {"differ_after_holm", count.differ_adjusted},
+                            {"is_exact", count.is_exact}};
+  }
   json["cells"] = Json::array();
   for (const CellSummary& cell : summary.cells) json["cells"].push_back(CellToJson(cell));
   json["verdicts"] = Json::array();
@@ -141,6 +199,7 @@ Json ResultJson(const Summary& summary) {
     json["verdicts"].push_back(VerdictToJson(verdict));
   }
   json["notes"] = d.notes;
+  json["settings"] = SettingsToJson(d);
   json["sotto_version"] = kVersion;
   return json;
 }

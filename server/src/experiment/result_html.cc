@@ -27,20 +27,59 @@ constexpr char kStyle[] =
     ".uplot:not(:hover) .u-value { visibility: hidden }\n"  // nothing is pointed at
     "tbody th { font-weight: normal; color: #555; white-space: nowrap }\n";
 
-// Draws one chart for each panel of `panels`. A paper's line is dashed, its points are hollow.
+// Draws one chart for each panel of `panels`. A paper's line is dashed, its points are hollow, its
+// error bars are pale.
 constexpr char kScript[] = R"script(
 const kLinear = 1, kLogarithmic = 3;  // uPlot's names of distributions
+function drawBars(plot, panel) {
+  const context = plot.ctx, end = 3 * devicePixelRatio;
+  context.save();
+  context.lineWidth = devicePixelRatio;
+  panel.lines.forEach((line, index) => {
+    if (!plot.series[index + 1].show) return;
+    context.strokeStyle = line.colour;
+    context.globalAlpha = line.is_paper ? 0.5 : 1;
+    line.errors.forEach((error, i) => {
+      const value = line.values[i];
+      if (error === null || value === null) return;
+      const x = plot.valToPos(panel.x[i], "x", true) + (line.is_paper ? 2 : 0);
+      const ys = [value - error, value + error].map(y => plot.valToPos(y, "y", true));
+      context.beginPath();
+      context.moveTo(x, ys[0]);
+      context.lineTo(x, ys[1]);
+      for (const y of ys) {
+        context.moveTo(x - end, y);
+        context.lineTo(x + end, y);
+      }
+      context.stroke();
+    });
+  });
+  context.restore();
+}
+// Bars belong to what is shown.
+function yRange(panel) {
+  let least = Infinity, most = -Infinity;
+  for (const line of panel.lines) {
+    line.values.forEach((value, i) => {
+      if (value === null) return;
+      least = Math.min(least, value - (line.errors[i] ?? 0));
+      most = Math.max(most, value + (line.errors[i] ?? 0));
+    });
+  }
+  return uPlot.rangeNum(least, most, 0.1, true);
+}
 for (const panel of panels) {
   const x_axis = {label: panel.x_label};
   const has_names = panel.x_names.length > 0;
   if (has_names || (panel.x.length <= 8 && !panel.has_log_x)) x_axis.splits = () => panel.x;
   if (has_names) x_axis.values = (plot, splits) => splits.map(at => panel.x_names[at]);
   new uPlot({
-    title: panel.title, width: 900, height: 400, padding: [null, has_names ? 80 : null, null, null],
+    title: panel.title + (panel.bars ? " (" + panel.bars + ")" : ""), width: 900, height: 400, padding: [null, has_names ? 80 : null, null, null],
     legend: {markers: {dash: (plot, index) => panel.lines[index - 1]?.is_paper ? "dashed" : "solid",
                        fill: () => null}},
     scales: {x: {time: false, distr: panel.has_log_x ? kLogarithmic : kLinear},
-             y: {distr: panel.has_log_y ? kLogarithmic : kLinear}},
+             y: panel.has_log_y ? {distr: kLogarithmic} : {distr: kLinear, range: () => yRange(panel)}},
+    hooks: {draw: [plot => drawBars(plot, panel)]},
     axes: [x_axis, {label: panel.y_label, size: 70}],
     series: [{label: panel.x_label}].concat(panel.lines.map(line => ({
       label: line.name, stroke: line.colour, width: 1.5, dash: line.is_paper ? [4, 3] : [],
@@ -54,21 +93,27 @@ for (const panel of panels) {
 constexpr char kNoCharts[] =
     "<p>This build of sotto has no charts; server/SERVE.md says how to build them in.</p>\n";
 
+Json NumbersToJson(const std::vector<double>& numbers) {
+  Json json = Json::array();
+  for (const double number : numbers) {
+    json.push_back(std::isfinite(number) ? Json(number) : Json(nullptr));
+  }
+  return json;
+}
+
 Json PanelsToJson(const std::vector<ChartPanel>& panels) {
   Json json = Json::array();
   for (const ChartPanel& panel : panels) {
     Json lines = Json::array();
     for (const ChartLine& line : panel.lines) {
-      Json values = Json::array();
-      for (const double value : line.values) {
-        values.push_back(std::isfinite(value) ? Json(value) : Json(nullptr));
-      }
       lines.push_back({{"name", line.name},
                        {"is_paper", line.is_paper},
                        {"colour", line.colour},
-                       {"values", values}});
+                       {"values", NumbersToJson(line.values)},
+                       {"errors", NumbersToJson(line.errors)}});
     }
     json.push_back({{"title", panel.title},
+                    {"bars", panel.has_bars() ? kBarsText : ""},
                     {"x_label", panel.x_label},
                     {"y_label", panel.y_label},
                     {"has_log_x", panel.has_log_x},
@@ -106,6 +151,7 @@ std::string HeadHtml(const std::vector<Row>& head) {
 std::string VerdictHtml(const VerdictReport& verdict) {
   std::string html = fmt::format("<h2>{}</h2>\n", EscapeMarkup(verdict.heading));
   html += TableHtml(verdict.differences);
+  if (!verdict.within.empty()) html += fmt::format("<p>{}</p>\n", EscapeMarkup(verdict.within));
   if (!verdict.why.empty()) html += fmt::format("<p>Why: {}</p>\n", EscapeMarkup(verdict.why));
   return html;
 }
@@ -131,7 +177,11 @@ std::string ResultHtml(const Report& report, const std::vector<ChartPanel>& pane
   html += TableHtml(report.cells);
   for (const VerdictReport& verdict : report.verdicts) html += VerdictHtml(verdict);
   html += ListHtml("What runs had to say", report.cell_notes);
-  html += ListHtml("What the paper leaves open, and what was chosen", report.notes);
+  html += ListHtml("What else to know", report.notes);
+  if (!report.settings.empty()) {
+    html += "<h2>What the paper fixes, what it leaves open, and what is set here</h2>\n";
+    html += TableHtml(report.settings);
+  }
   if (!HasCharts()) return html + "</body>\n</html>\n";
   html += fmt::format("<!--\nuPlot:\n{}-->\n", BuiltInText("uplot/LICENSE"));
   html += fmt::format("<script>\n{}\n</script>\n", BuiltInText("uplot/uPlot.iife.min.js"));

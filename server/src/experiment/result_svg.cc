@@ -17,12 +17,12 @@ constexpr double kPlot = 240;  // height of the plot
 constexpr double kBelow = 46;
 constexpr double kLegendLine = 14;
 
-struct Interval {
+struct Extent {
   double least = 0;
   double most = 1;
 };
 
-Interval Widened(double least, double most) {
+Extent Widened(double least, double most) {
   if (!(least <= most)) return {};
   const double margin =
       least == most ? std::max(1e-9, std::fabs(least) * 0.1) : (most - least) * 0.05;
@@ -30,7 +30,7 @@ Interval Widened(double least, double most) {
 }
 
 // A tick of 1, 2 or 5 times a power of ten, about five in the interval.
-double StepOf(const Interval& interval) {
+double StepOf(const Extent& interval) {
   const double rough = (interval.most - interval.least) / 5;
   const double power = std::pow(10, std::floor(std::log10(rough)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -61,8 +61,8 @@ class Scale {
     // Whole powers of ten, if there are enough of them.
     if (is_log_ && shown_.most - shown_.least > 2) return Powers();
     std::vector<double> ticks;
-    const Interval plain =
-        is_log_ ? Interval{std::pow(10, shown_.least), std::pow(10, shown_.most)} : shown_;
+    const Extent plain =
+        is_log_ ? Extent{std::pow(10, shown_.least), std::pow(10, shown_.most)} : shown_;
     const double step = StepOf(plain);
     for (double i = std::ceil(plain.least / step); i * step <= plain.most; ++i) {
       if (!is_log_ || i > 0) ticks.push_back(i * step + 0.0);  // not -0
@@ -82,13 +82,17 @@ class Scale {
   }
 
   const bool is_log_;
-  Interval shown_;  // in logarithms to the base of ten, if is_log_
+  Extent shown_;  // in logarithms to the base of ten, if is_log_
 };
 
 std::vector<double> AllValues(const ChartPanel& panel) {
   std::vector<double> values;
   for (const ChartLine& line : panel.lines) {
     values.insert(values.end(), line.values.begin(), line.values.end());
+    for (size_t i = 0; i < line.values.size(); ++i) {  // NaN where there is no bar
+      values.push_back(line.values[i] - line.errors[i]);
+      values.push_back(line.values[i] + line.errors[i]);
+    }
   }
   return values;
 }
@@ -119,6 +123,7 @@ class PanelSvg {
         "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#888\"/>\n",
         kLeft, top_, PlotWidth(), kPlot);
     for (size_t i = 0; i < panel_.lines.size(); ++i) svg += Line(i);
+    if (panel_.has_bars()) svg += Text(kLeft + PlotWidth(), top_ - 12, "end", kBarsText);
     return svg;
   }
 
@@ -149,6 +154,23 @@ class PanelSvg {
     return svg + Text(kLeft + PlotWidth() / 2, top_ + kPlot + 32, "middle", panel_.x_label);
   }
 
+  // Error bars, with a short stroke at either end.
+  std::string Bars(const ChartLine& line) const {
+    constexpr double kEnd = 3;
+    const std::string style = fmt::format("stroke=\"{}\"{} class=\"bar\"", line.colour,
+                                          line.is_paper ? " stroke-opacity=\"0.5\"" : "");
+    std::string svg;
+    for (size_t i = 0; i < line.values.size(); ++i) {
+      if (!std::isfinite(line.values[i]) || !std::isfinite(line.errors[i])) continue;
+      const double x = X(panel_.x[i]) + (line.is_paper ? 2 : 0);
+      const double low = Y(line.values[i] - line.errors[i]);
+      const double high = Y(line.values[i] + line.errors[i]);
+      svg += Stroke(x, low, x, high, style) + Stroke(x - kEnd, low, x + kEnd, low, style) +
+             Stroke(x - kEnd, high, x + kEnd, high, style);
+    }
+    return svg;
+  }
+
   std::string Line(size_t index) const {
     const ChartLine& line = panel_.lines[index];
     const std::string style =
@@ -168,7 +190,7 @@ class PanelSvg {
     const double legend = top_ + 8 + static_cast<double>(index) * kLegendLine;
     const double left = kWidth - kRight + 10;
     const std::string joined = fmt::format("<polyline points=\"{}\" {}/>\n", points, style);
-    return (panel_.x_names.empty() ? joined : "") + dots +
+    return (panel_.x_names.empty() ? joined : "") + Bars(line) + dots +
            Stroke(left, legend, left + 20, legend, style) +
            Text(left + 26, legend + 3, "start", line.name);
   }

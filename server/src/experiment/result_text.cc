@@ -5,60 +5,38 @@
 #include "experiment/result_files.h"
 
 namespace sotto::server {
-namespace {
-
-std::string Plain(const Table& table) {
-  std::vector<size_t> widths(table.front().size(), 0);
-  for (const Row& row : table) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : table) {
-    std::string line = " ";
-    for (size_t i = 0; i < row.size(); ++i) line += fmt::format(" {:<{}} ", row[i], widths[i]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
-}
-
-std::string Markdown(const Table& table) {
-  std::string text;
-  for (size_t i = 0; i < table.size(); ++i) {
-    text += fmt::format("| {} |\n", fmt::join(table[i], " | "));
-    if (i > 0) continue;
-    for (size_t column = 0; column < table[i].size(); ++column) text += "|---";
-    text += "|\n";
-  }
-  return text;
-}
-
-}  // namespace
-
 std::string ResultText(const Report& report) {
   std::string text = fmt::format("{}: {}\n", report.name, report.title);
-  text += Plain(report.head) + "\n" + Plain(report.cells);
+  text += PlainTable(report.head) + "\n" + PlainTable(report.cells);
   for (const VerdictReport& verdict : report.verdicts) {
-    text += fmt::format("\n{}\n{}", verdict.heading, Plain(verdict.differences));
+    text += fmt::format("\n{}\n{}", verdict.heading, PlainTable(verdict.differences));
+    if (!verdict.within.empty()) text += fmt::format("  {}\n", verdict.within);
     if (!verdict.why.empty()) text += fmt::format("  why: {}\n", verdict.why);
   }
   for (const std::string& note : report.cell_notes) text += fmt::format("\nnote: {}\n", note);
-  if (!report.notes.empty()) text += "\nwhat the paper leaves open, and what was chosen:\n";
+  if (!report.notes.empty()) text += "\nwhat else to know:\n";
   for (const std::string& note : report.notes) text += fmt::format("  - {}\n", note);
+  if (report.settings.empty()) return text;
+  text += "\nwhat the paper fixes, what it leaves open, and what is set here:\n";
+  text += PlainTable(report.settings);
   return text;
 }
 
 std::string ResultMarkdown(const Report& report) {
   std::string text = fmt::format("### `{}`: {}\n\n", report.name, report.title);
   for (const Row& row : report.head) text += fmt::format("- **{}**: {}\n", row[0], row[1]);
-  text += "\n" + Markdown(report.cells);
+  text += "\n" + MarkdownTable(report.cells);
   for (const VerdictReport& verdict : report.verdicts) {
-    text += fmt::format("\n**{}**\n\n{}", verdict.heading, Markdown(verdict.differences));
+    text += fmt::format("\n**{}**\n\n{}", verdict.heading, MarkdownTable(verdict.differences));
+    if (!verdict.within.empty()) text += fmt::format("\nHere {}.\n", verdict.within);
     if (!verdict.why.empty()) text += fmt::format("\nWhy: {}\n", verdict.why);
   }
   if (!report.cell_notes.empty() || !report.notes.empty()) text += "\n";
   for (const std::string& note : report.cell_notes) text += fmt::format("- {}\n", note);
   for (const std::string& note : report.notes) text += fmt::format("- {}\n", note);
+  if (report.settings.empty()) return text;
+  text += "\nWhat the paper fixes, what it leaves open, and what is set here:\n\n";
+  text += MarkdownTable(report.settings);
   return text;
 }
 
@@ -75,7 +53,7 @@ std::string ExperimentsTable(const std::vector<Definition>& definitions) {
                      fmt::format("{}, {}", cells * d.seeds, quick * d.quick_seeds),
                      d.choices.empty() ? "none needed" : d.dataset});
   }
-  return Markdown(table);
+  return MarkdownTable(table);
 }
 
 }  // namespace sotto::server

@@ -112,12 +112,39 @@ Outcome PeersOutcomeOf(const PeersPlan& plan, const PeersResult& result) {
 
 void CheckSimulation(const Settings& settings) { static_cast<void>(RequestOf(settings)); }
 
+// The share of the most frequent class of the test samples: a model that names it whatever it sees
+// has this accuracy.
+void PutMajority(const Dataset& test, Outcome* outcome) {
+  if (test.info().classes == 0 || test.size() == 0) return;
+  std::vector<size_t> counts(test.info().classes, 0);
+  for (size_t i = 0; i < test.size(); ++i) ++counts[test.Label(i)];
+  const size_t most = *std::max_element(counts.begin(), counts.end());
+  Put("majority_share", static_cast<double>(most) / static_cast<double>(test.size()), outcome);
+}
+
+// What a run of a simulation begins with. The configuration refers to the request's model.
+struct Prepared {
+  SimulationRequest request;
+  SimulationConfig config;
+  TrainTest data;
+};
+Prepared Prepare(SimulationRequest request, const RunContext& context) {
+  SimulationConfig config = ConfigOf(request, context);
+  TrainTest data = context.samples.Open(request);
+  return {std::move(request), std::move(config), std::move(data)};
+}
+
+void RehearseSimulation(const Settings& settings, const RunContext& context) {
+  static_cast<void>(Prepare(WithFleet(RequestOf(settings)), context));
+}
+
 Outcome RunSimulation(const Settings& settings, const RunContext& context) {
-  const SimulationRequest request = WithFleet(RequestOf(settings));
-  const SimulationConfig config = ConfigOf(request, context);
-  const TrainTest data = context.samples.Open(request);
-  const SimulationResult result = Simulate(config, data, [](const RoundReport&) {});
-  return OutcomeOf(config, result);
+  const Prepared prepared = Prepare(WithFleet(RequestOf(settings)), context);
+  const SimulationResult result =
+      Simulate(prepared.config, prepared.data, [](const RoundReport&) {});
+  Outcome outcome = OutcomeOf(prepared.config, result);
+  PutMajority(*prepared.data.test, &outcome);
+  return outcome;
 }
 
 std::string SimulationCommand(const Settings& settings) {
@@ -126,13 +153,21 @@ std::string SimulationCommand(const Settings& settings) {
 
 void CheckPeersSimulation(const Settings& settings) { CheckPeers(PeersRequestOf(settings)); }
 
+void RehearsePeers(const Settings& settings, const RunContext& context) {
+  const PeersRequest request = PeersRequestOf(settings);
+  static_cast<void>(MakePeers(request, context.samples.Open(request)));
+}
+
 Outcome RunPeersSimulation(const Settings& settings, const RunContext& context) {
   const PeersRequest request = PeersRequestOf(settings);
   const TrainTest data = context.samples.Open(request);
   PeersPlan plan = MakePeers(request, data);
   plan.config.threads = 1;
   plan.config.stop = context.stop;
-  return PeersOutcomeOf(plan, SimulatePeers(plan.config, data, [](uint32_t, uint32_t) {}));
+  Outcome outcome =
+      PeersOutcomeOf(plan, SimulatePeers(plan.config, data, [](uint32_t, uint32_t) {}));
+  PutMajority(*data.test, &outcome);
+  return outcome;
 }
 
 std::string PeersCommandOf(const Settings& settings) {
@@ -192,11 +227,14 @@ void CheckMembership(const Settings& settings) {
   static_cast<void>(RequestOf(TrainingOf(settings)));
 }
 
+void RehearseMembership(const Settings& settings, const RunContext& context) {
+  static_cast<void>(Prepare(WithFleet(RequestOf(TrainingOf(settings))), context));
+}
+
 Outcome RunMembership(const Settings& settings, const RunContext& context) {
-  const SimulationRequest request = WithFleet(RequestOf(TrainingOf(settings)));
-  return OutcomeOf(AuditMembership(ConfigOf(request, context), context.samples.Open(request),
-                                   SamplesOf(settings), context.stop,
-                                   [](const MembershipRound&) {}));
+  const Prepared prepared = Prepare(WithFleet(RequestOf(TrainingOf(settings))), context);
+  return OutcomeOf(AuditMembership(prepared.config, prepared.data, SamplesOf(settings),
+                                   context.stop, [](const MembershipRound&) {}));
 }
 
 std::string MembershipCommand(const Settings& settings) {
@@ -204,6 +242,8 @@ std::string MembershipCommand(const Settings& settings) {
 }
 
 Outcome RunFormula(const Settings& settings, const RunContext&) { return Compute(settings); }
+
+void RehearseFormula(const Settings& settings, const RunContext&) { CheckFormula(settings); }
 
 std::string NoCommand(const Settings&) { return ""; }
 
@@ -223,13 +263,13 @@ std::vector<NamedInput> NoInputs(const Settings&) { return {}; }
 const std::vector<RunKind>& RunKinds() {
   static const std::vector<RunKind> kKinds = {
       {"simulation", "a run of `sotto simulate`", false, IsSimulationOption, CheckSimulation,
-       RunSimulation, SimulationCommand, SimulationInputs},
+       RehearseSimulation, RunSimulation, SimulationCommand, SimulationInputs},
       {"peers", "a run of `sotto peers simulate`", false, IsPeersOption, CheckPeersSimulation,
-       RunPeersSimulation, PeersCommandOf, PeersInputs},
+       RehearsePeers, RunPeersSimulation, PeersCommandOf, PeersInputs},
       {"membership", "a run of `sotto-lab audit membership`", false, IsMembershipOption,
-       CheckMembership, RunMembership, MembershipCommand, MembershipInputs},
+       CheckMembership, RehearseMembership, RunMembership, MembershipCommand, MembershipInputs},
       {"formula", "closed forms and computed bounds; `formula` names one of formulas.h", true,
-       IsFormulaParameter, CheckFormula, RunFormula, NoCommand, NoInputs},
+       IsFormulaParameter, CheckFormula, RehearseFormula, RunFormula, NoCommand, NoInputs},
   };
   return kKinds;
 }

@@ -33,6 +33,9 @@ struct RunKind {
   bool (*has_option)(const std::string& name);
   // Throws std::invalid_argument if there is no such run.
   void (*check)(const Settings& settings);
+  // What a run does before its first round: it opens its files and finds its noise. Throws what the
+  // run would throw.
+  void (*rehearse)(const Settings& settings, const RunContext& context);
   Outcome (*run)(const Settings& settings, const RunContext& context);
   // The command that repeats a run alone; empty: it has none.
   std::string (*command)(const Settings& settings);

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cmath>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <sstream>
@@ -73,6 +74,23 @@ bool IsSealed(const std::string& line) {
   return line.compare(unsealed.size(), size, Seal(unsealed)) == 0;
 }
 
+// Numbers of claims: runs are below it.
+constexpr uint64_t kAppending = uint64_t{1} << 61;
+
+// Of a run: 60 bits of its key. Two runs of one number are made one after the other.
+uint64_t NumberOf(const std::string& key) { return std::stoull(key.substr(0, 15), nullptr, 16); }
+
+std::string ClaimPathOf(const std::string& path) {
+  return std::filesystem::path(path).replace_extension(".lock").string();
+}
+
+bool EndsInLine(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file || file.tellg() == 0) return true;
+  file.seekg(-1, std::ios::end);
+  return file.get() == '\n';
+}
+
 }  // namespace
 
 std::string RunKey(const std::string& kind, const Settings& settings) {
@@ -82,24 +100,60 @@ std::string RunKey(const std::string& kind, const Settings& settings) {
   return Sha256Hex(JsonText(Json{{"kind", kind}, {"settings", decisive}}));
 }
 
-RunLogFile::RunLogFile(const std::string& path) : path_(path) {
-  std::ifstream file(path, std::ios::binary);
+RunLogFile::RunLogFile(const std::string& path) : path_(path), claims_(ClaimPathOf(path)) {
+  ReadOn();
+}
+
+void RunLogFile::ReadOn() {
+  std::ifstream file(path_, std::ios::binary);
   if (!file) return;  // no run yet
+  file.seekg(read_);
+  std::string line;
+  while (std::getline(file, line) && !file.eof()) {  // a line without an end may still grow
+    read_ += static_cast<int64_t>(line.size()) + 1;
+    Add(line);
+  }
+  if (file.bad()) throw std::runtime_error(path_ + ": it cannot be read");
+}
+
+void RunLogFile::Add(const std::string& line) {
+  if (!IsSealed(line)) return;
+  try {
+    const Json json = ParseJson(line);
+    runs_[json.at("key").get<std::string>()] = RunOf(json);
+  } catch (const std::exception& error) {
+    throw std::runtime_error(
+        fmt::format("{}: a run is not as this program writes it ({}); use the program that wrote "
+                    "it, or remove the file to make its runs anew",
+                    path_, error.what()));
+  }
+}
+
+void RunLogFile::Refresh() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ReadOn();
+}
+
+std::optional<posix::Claim> RunLogFile::TryClaim(const std::string& key) {
+  return claims_.Try(NumberOf(key));
+}
+
+size_t RunLogFile::Import(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error(path + ": there is no such file, or it cannot be read");
+  const std::lock_guard<std::mutex> lock(mutex_);
+  size_t count = 0;
   std::string line;
   while (std::getline(file, line)) {
-    ends_in_line_ = !file.eof();
     if (!IsSealed(line)) continue;
-    try {
-      const Json json = ParseJson(line);
-      runs_[json.at("key").get<std::string>()] = RunOf(json);
-    } catch (const std::exception& error) {
-      throw std::runtime_error(
-          fmt::format("{}: a run is not as this program writes it ({}); use the program that wrote "
-                      "it, or remove the file to make its runs anew",
-                      path, error.what()));
-    }
+    const Json json = ParseJson(line);
+    if (runs_.count(json.value("key", "")) > 0) continue;
+    Add(line);
+    AppendLine(line);
+    ++count;
   }
   if (file.bad()) throw std::runtime_error(path + ": it cannot be read");
+  return count;
 }
 
 std::optional<LoggedRun> RunLogFile::Find(const std::string& key) const {
@@ -123,18 +177,23 @@ void RunLogFile::Append(const std::string& key, const std::string& kind, const S
   json.update(ToJson(run.outcome));
   json["seconds"] = seconds;
   const std::lock_guard<std::mutex> lock(mutex_);
+  AppendLine(Sealed(JsonText(json)));
+  runs_[key] = run;
+}
+
+// One process at a time. What a killed one left of a line ends before this one begins.
+void RunLogFile::AppendLine(const std::string& line) {
+  const posix::Claim claim = claims_.Wait(kAppending);
+  const bool is_cut = !EndsInLine(path_);
   errno = 0;
   std::ofstream file(path_, std::ios::binary | std::ios::app);
-  file << (ends_in_line_ ? "" : "\n") + Sealed(JsonText(json)) + "\n";
+  file << (is_cut ? "\n" : "") + line + "\n";
   file.close();
-  if (!file) {
-    const int error = errno != 0 ? errno : EIO;
-    throw std::runtime_error(fmt::format("{}: a run cannot be written: {}; {}", path_,
-                                         std::generic_category().message(error),
-                                         posix::AdviceFor(error, "check its folder")));
-  }
-  ends_in_line_ = true;
-  runs_[key] = run;
+  if (file) return;
+  const int error = errno != 0 ? errno : EIO;
+  throw std::runtime_error(fmt::format("{}: a run cannot be written: {}; {}", path_,
+                                       std::generic_category().message(error),
+                                       posix::AdviceFor(error, "check its folder")));
 }
 
 }  // namespace sotto::server

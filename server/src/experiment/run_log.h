@@ -6,6 +6,10 @@
 // full disk, or not as it was written, counts for nothing. Of two lines of one run the later one
 // counts.
 //
+// Several processes may share a file: each claims a run before it makes it, by a lock that ends
+// with the process (sotto/posix/claim_file.h; in FILE.lock for FILE.jsonl), and reads what the
+// others have finished. So a run is made once, and a killed process leaves nothing that is taken.
+//
 // A run is found by its key, SHA-256 of its kind and its settings. Its line also has the digests of
 // the files that it read and the program that made it, which the runner compares. Thread-safe.
 #pragma once
@@ -17,6 +21,7 @@
 #include <string>
 
 #include "experiment/settings.h"
+#include "sotto/posix/claim_file.h"
 #include "spec/inputs.h"
 
 namespace sotto::server {
@@ -38,6 +43,17 @@ class RunLogFile {
   // Reads the runs that are there. Throws std::runtime_error if the file cannot be read.
   explicit RunLogFile(const std::string& path);
 
+  // Reads what others have appended since. Throws as the constructor does.
+  void Refresh();
+
+  // The right to make a run; absent: another process is at it. The run may be finished by then:
+  // Refresh() and Find() tell.
+  std::optional<posix::Claim> TryClaim(const std::string& key);
+
+  // Appends the runs of another file of this kind that this one lacks, as they are. Returns how
+  // many. Throws std::runtime_error for a file that cannot be read, or is not there.
+  size_t Import(const std::string& path);
+
   std::optional<LoggedRun> Find(const std::string& key) const;
 
   // Appends a run. Throws std::runtime_error if it cannot be written.
@@ -48,10 +64,15 @@ class RunLogFile {
   size_t size() const;
 
  private:
+  void ReadOn();
+  void Add(const std::string& line);
+  void AppendLine(const std::string& line);
+
   const std::string path_;
+  posix::ClaimFile claims_;
   mutable std::mutex mutex_;
   std::map<std::string, LoggedRun> runs_;
-  bool ends_in_line_ = true;
+  int64_t read_ = 0;  // bytes of the file, all of them whole lines
 };
 
 }  // namespace sotto::server

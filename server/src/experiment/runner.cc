@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 
 #include "base/build.h"
 #include "base/parallel.h"
@@ -50,6 +51,9 @@ class OpenedSamples : public SharedSamples {
   std::map<std::string, Opened> opened_;
 };
 
+// How often to look whether the others have finished.
+constexpr std::chrono::milliseconds kLook(200);
+
 Outcome Refused(const std::exception& error) {
   Outcome outcome;
   outcome.note = error.what();
@@ -75,9 +79,10 @@ class Runner {
     kept_.done = done_;
     kept_.total = runs_.size();
     if (options_.on_begin) options_.on_begin(kept_);
-    ParallelFor(options_.jobs, runs_.size(), [&](size_t i, int) {
-      if (!outcomes_[i] && !MustStop()) DoOne(i);
-    });
+    for (bool has_told = false; !MustStop() && DoRest() == Progress::kNone; has_told = true) {
+      if (!has_told && options_.on_wait) options_.on_wait(runs_.size() - done_);
+      std::this_thread::sleep_for(kLook);
+    }
     for (size_t i = 0; i < runs_.size(); ++i) {
       if (outcomes_[i]) results_[runs_[i].cell].runs.push_back({runs_[i].seed, *outcomes_[i]});
     }
@@ -85,6 +90,54 @@ class Runner {
   }
 
  private:
+  enum class Progress { kNone, kDone };
+
+  // Does all that nobody else is at, again and again while there is such a run. kDone: none is
+  // left, or it must stop.
+  Progress DoRest() {
+    for (;;) {
+      std::vector<size_t> left;
+      for (size_t i = 0; i < runs_.size(); ++i) {
+        if (!outcomes_[i]) left.push_back(i);
+      }
+      if (left.empty() || MustStop()) return Progress::kDone;
+      const size_t before = done_;
+      ParallelFor(options_.jobs, left.size(), [&](size_t i, int) {
+        if (!MustStop()) Claim(left[i]);
+      });
+      if (done_ == before) return Progress::kNone;
+    }
+  }
+
+  // Does a run, or takes it from the process that has done it, unless another one is at it.
+  void Claim(size_t index) {
+    const std::optional<posix::Claim> claim =
+        log_.TryClaim(RunKey(kind_.name, SettingsOf(runs_[index])));
+    if (!claim) return;
+    log_.Refresh();
+    const std::optional<LoggedRun> found = Logged(index);
+    if (!found) return DoOne(index);
+    Finish(index, found->outcome);
+  }
+
+  // A run that another process has finished meanwhile; absent for one that was there before and is
+  // made anew.
+  std::optional<LoggedRun> Logged(size_t index) {
+    const Settings settings = SettingsOf(runs_[index]);
+    const std::optional<LoggedRun> found = log_.Find(RunKey(kind_.name, settings));
+    if (!found) return std::nullopt;
+    const bool is_old =
+        FirstChangedInput(found->inputs, inputs_.Read(kind_.inputs(settings))).has_value();
+    return is_old ? std::nullopt : found;
+  }
+
+  void Finish(size_t index, const Outcome& outcome) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    outcomes_[index] = outcome;
+    ++done_;
+    if (options_.on_run) options_.on_run(done_, runs_.size(), runs_[index], outcome);
+  }
+
   Settings SettingsOf(const CellRun& run) const {
     return SettingsOfRun(results_[run.cell].cell, run.seed);
   }
@@ -114,10 +167,7 @@ class Runner {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     log_.Append(RunKey(kind_.name, settings), kind_.name, settings, {outcome, inputs, BuildText()},
                 took.count());
-    const std::lock_guard<std::mutex> lock(mutex_);
-    outcomes_[index] = outcome;
-    ++done_;
-    if (options_.on_run) options_.on_run(done_, runs_.size(), run, outcome);
+    Finish(index, outcome);
   }
 
   Outcome OutcomeOf(const CellRun& run, const Settings& settings) {
@@ -160,6 +210,22 @@ void CheckCells(const RunKind& kind, const std::vector<Cell>& cells) {
       throw std::invalid_argument(fmt::format("{}: {}", TextOf(cell.at), error.what()));
     }
   }
+}
+
+std::vector<std::string> RehearseCells(const RunKind& kind, const std::vector<Cell>& cells) {
+  OpenedSamples samples;
+  std::vector<std::string> refusals;
+  for (const Cell& cell : cells) {
+    refusals.emplace_back();
+    try {
+      kind.rehearse(SettingsOfRun(cell, 1), {samples, nullptr});
+    } catch (const privacy::UnattainableEpsilon& error) {
+      refusals.back() = error.what();
+    } catch (const std::exception& error) {
+      throw std::runtime_error(fmt::format("{} seed=1: {}", TextOf(cell.at), error.what()));
+    }
+  }
+  return refusals;
 }
 
 std::vector<CellResult> RunCells(const RunKind& kind, const std::vector<Cell>& cells,

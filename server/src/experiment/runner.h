@@ -1,6 +1,7 @@
 // Does the runs of an experiment, several at a time. Part of sotto::server/experiment.
 //
-// Each run has one thread, so the results do not depend on how many runs go on at a time.
+// Each run has one thread, so the results do not depend on how many runs go on at a time. Several
+// processes may share an experiment: each makes the runs that no other one is at.
 #pragma once
 
 #include <cstdint>
@@ -52,6 +53,8 @@ struct RunnerOptions {
   std::function<void(size_t done, size_t total, const CellRun& run, const Outcome& outcome)> on_run;
   // Before the first run.
   std::function<void(const KeptRuns& kept)> on_begin;
+  // Once, when all runs that are left are other processes'.
+  std::function<void(size_t left)> on_wait;
 };
 
 // The settings of a run: those of its cell, with the seed.
@@ -60,7 +63,14 @@ Settings SettingsOfRun(const Cell& cell, uint64_t seed);
 // Throws std::invalid_argument, naming the cell, for settings that no run has.
 void CheckCells(const RunKind& kind, const std::vector<Cell>& cells);
 
-// Does the runs that the log does not have, seed by seed, and returns all. A run of the log counts
+// Does what the first run of each cell does before its first round: it opens data and model, and
+// calibrates the noise. Returns for each cell why there is no such run, or an empty text. Throws
+// what a run would throw, naming the cell.
+std::vector<std::string> RehearseCells(const RunKind& kind, const std::vector<Cell>& cells);
+
+// Does the runs that the log does not have, seed by seed, and returns all. It leaves those that
+// another process is at, and waits for them in the end; if that process is gone without one, it
+// makes it. A run of the log counts
 // if the files that it read have the same content now; one whose file is gone cannot be compared,
 // and counts. A run that has no result
 // because its settings allow none, such as a budget that no noise meets, has a refused outcome.

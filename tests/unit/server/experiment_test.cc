@@ -4,16 +4,20 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include <nlohmann/json.hpp>
 
 #include "base/built_in.h"
 #include "experiment/charts.h"
 #include "experiment/library.h"
+#include "experiment/origins.h"
 #include "experiment/result_files.h"
+#include "experiment/results_page.h"
 #include "experiment/runner.h"
 #include "unit/test_folder.h"
 
@@ -110,10 +114,41 @@ TEST(ExperimentDefinition, LaterSettingsWin) {
 
 TEST(ExperimentDefinition, AnAxisThatDecidesNothingIsRefused) {
   Definition definition = Tiny();
-  definition.axes.push_back({"smoothnig", {"1"}, {}});
+  definition.axes.push_back({"smoothnig", {"1"}, {}, {}});
   EXPECT_THROW(MakeCells(definition, {}, {}), std::invalid_argument);
   definition.axes.back().name = "rounds";
   EXPECT_NO_THROW(MakeCells(definition, {}, {}));
+}
+
+TEST(ExperimentDefinition, AValueOfAnAxisStandsForOptions) {
+  Definition definition = Tiny();
+  definition.axes[1].values = {"slow", "fast"};
+  definition.axes[1].options = {{}, {{"cohort", "7"}, {"rounds", "9"}}};
+  GridOptions options;
+  options.only = {"smoothing=0"};
+  const std::vector<Cell> cells = MakeCells(definition, options, {});
+  ASSERT_EQ(cells.size(), 2u);
+  EXPECT_EQ(cells[0].settings.at("cohort"), "10");
+  EXPECT_EQ(cells[1].settings.at("cohort"), "7");
+  EXPECT_EQ(cells[1].settings.at("rounds"), "9");
+  const std::string axis = "[[axis]]\nname = \"x\"\nvalues = [\"1\", \"2\"]\n";
+  EXPECT_EQ(WhyRefused(kHead + axis + "options = [\"a=1 b=2\", \"\"]\n"), "accepted");
+  EXPECT_NE(WhyRefused(kHead + axis + "options = [\"a=1\"]\n").find("as many texts of options"),
+            std::string::npos);
+}
+
+TEST(ExperimentDefinition, AnEqualityNeedsItsBoundAndAReason) {
+  const std::string claim = "[[claim]]\ntext = \"t\"\nvalue = 1\nexpected = \"equal\"\n";
+  EXPECT_NE(WhyRefused(kHead + claim).find("it needs within"), std::string::npos);
+  EXPECT_NE(WhyRefused(kHead + claim + "within = 1\n").find("within-why"), std::string::npos);
+  EXPECT_EQ(WhyRefused(kHead + claim + "within = 1\nwithin-why = \"a deviation\"\n"), "accepted");
+}
+
+TEST(ExperimentDefinition, WhoDecidesAnOptionIsOneOfThreeWithAReason) {
+  EXPECT_EQ(WhyRefused(kHead + "[origin]\nrounds = \"paper\"\n"), "accepted");
+  EXPECT_NE(WhyRefused(kHead + "[origin]\nrounds = \"ours\"\n").find("say why"), std::string::npos);
+  EXPECT_NE(WhyRefused(kHead + "[origin]\nrounds = \"mine: x\"\n").find("paper, open, ours"),
+            std::string::npos);
 }
 
 TEST(ExperimentDefinition, TheDataThatAreThereAreTaken) {
@@ -270,6 +305,62 @@ TEST(ExperimentRuns, ABudgetThatNoNoiseMeetsIsARefusedRun) {
   EXPECT_NE(text.find("note: smoothing=0 pace=fast and 1 more"), std::string::npos) << text;
 }
 
+// As two processes do: each has its own view of the file.
+TEST(ExperimentRuns, TwoThatShareAFileMakeEachRunOnce) {
+  const TestFolder folder;
+  const TinyGrid grid(folder.path());
+  const std::string path = folder.Path("runs.jsonl");
+  std::vector<CellResult> results[2];
+  {
+    RunLogFile logs[2] = {RunLogFile(path), RunLogFile(path)};
+    std::thread other([&] { results[0] = grid.Run(logs[0], 4, 2); });
+    results[1] = grid.Run(logs[1], 4, 2);
+    other.join();
+  }
+  const Definition& d = grid.definition;
+  EXPECT_EQ(ResultJson(Summarise(d, grid.data, true, 4, results[0])).dump(),
+            ResultJson(Summarise(d, grid.data, true, 4, results[1])).dump());
+  std::ifstream file(path);
+  size_t lines = 0;
+  for (std::string line; std::getline(file, line);) ++lines;
+  EXPECT_EQ(lines, 8u);
+}
+
+TEST(ExperimentRuns, WhatAnotherOneIsAtIsLeftAndWaitedFor) {
+  const TestFolder folder;
+  const TinyGrid grid(folder.path());
+  const std::string path = folder.Path("runs.jsonl");
+  RunLogFile other(path);
+  RunLogFile log(path);
+  std::optional<posix::Claim> claim =
+      other.TryClaim(RunKey("simulation", SettingsOfRun(grid.cells[0], 1)));
+  ASSERT_TRUE(claim);
+  RunnerOptions options;
+  size_t waited_for = 0;
+  options.on_wait = [&](size_t left) {
+    waited_for = left;
+    claim.reset();  // the other one is gone, without a run
+  };
+  const std::vector<CellResult> results =
+      RunCells(FindRunKind("simulation"), grid.cells, options, log);
+  EXPECT_EQ(waited_for, 1u);
+  EXPECT_EQ(results[0].runs.size() + results[1].runs.size(), 2u);
+}
+
+TEST(ExperimentRuns, RunsOfOtherFoldersAreTakenOver) {
+  const TestFolder folder;
+  const TinyGrid grid(folder.path());
+  {
+    RunLogFile log(folder.Path("a.jsonl"));
+    grid.Run(log, 2, 1);
+  }
+  RunLogFile log(folder.Path("b.jsonl"));
+  EXPECT_EQ(log.Import(folder.Path("a.jsonl")), 4u);
+  EXPECT_EQ(log.Import(folder.Path("a.jsonl")), 0u);
+  EXPECT_EQ(RunLogFile(folder.Path("b.jsonl")).size(), 4u);
+  EXPECT_THROW(log.Import(folder.Path("c.jsonl")), std::runtime_error);
+}
+
 TEST(ExperimentRuns, SettingsThatNoRunHasAreRefusedBeforeTheFirst) {
   const std::string kind_name = "simulation";
   const RunKind& kind = FindRunKind(kind_name);
@@ -308,22 +399,23 @@ TEST(ExperimentSummary, AVerdictFollowsFromThePairedDifferences) {
   EXPECT_NEAR(seen.here.mean, 1, 1e-12);
   EXPECT_NEAR(seen.here.deviation, 0, 1e-12);
   EXPECT_EQ(*seen.paper, 1);
-  EXPECT_EQ(seen.seen, Expectation::kEqual);  // within 100 points
+  EXPECT_TRUE(seen.is_equal);  // within 100 points
+  EXPECT_EQ(seen.Seen(100), "higher, by less than 100");
   EXPECT_EQ(summary.verdicts[0].text(), "agrees");
   EXPECT_EQ(summary.verdicts[1].text(), "differs");
   EXPECT_NEAR(summary.verdicts[1].differences.front().here.mean, 55 - 200, 1e-9);
-  const WithinPaper within = CountWithin(summary);
-  EXPECT_EQ(within.of, 2u);
-  EXPECT_EQ(within.within, 2u);
+  const PaperCount count = CountAgainstPaper(summary);
+  EXPECT_EQ(count.cells, 2u);
+  EXPECT_EQ(count.differ, 0u);
 }
 
 TEST(ExperimentSummary, OnePairOfTrainingsDecidesNothing) {
   const Summary summary = SummaryOf({0.5}, {0.9});
-  EXPECT_EQ(summary.verdicts[0].differences.front().seen, Expectation::kOpen);
-  EXPECT_EQ(summary.verdicts[0].text(), "open: one run of a cell decides nothing");
+  EXPECT_TRUE(summary.verdicts[0].differences.front().is_open());
+  EXPECT_EQ(summary.verdicts[0].text(), "open: one run decides nothing");
   // A mean of two differences of 30 and 50 points is within 12.7 standard errors of nothing.
   const Summary two = SummaryOf({0.5, 0.5}, {0.8, 1.0});
-  EXPECT_EQ(two.verdicts[0].differences.front().seen, Expectation::kEqual);
+  EXPECT_FALSE(two.verdicts[0].differences.front().is_different);
 }
 
 TEST(ExperimentSummary, TheCsvHasALineACellAndNamesTheStandIn) {
@@ -334,7 +426,7 @@ TEST(ExperimentSummary, TheCsvHasALineACellAndNamesTheStandIn) {
   std::getline(csv, line);
   EXPECT_EQ(line,
             "experiment,data,stand_in,size,smoothing,pace,runs,mean,deviation,paper_mean,"
-            "paper_deviation,also_epsilon,command\r");
+            "paper_deviation,learned_nothing,prediction_half_width,differs,also_epsilon,command\r");
   size_t cells = 0;
   for (; std::getline(csv, line); ++cells) {
     EXPECT_NE(line.find("\"x, stand-in for MNIST\",yes,full"), std::string::npos) << line;
@@ -345,9 +437,10 @@ TEST(ExperimentSummary, TheCsvHasALineACellAndNamesTheStandIn) {
 TEST(ExperimentSummary, TheJsonHasItsFields) {
   const nlohmann::ordered_json json = ResultJson(SummaryOf({0.5, 0.6}, {0.51, 0.61}));
   for (const char* field :
-       {"experiment", "title", "paper", "claim", "paper_data", "data", "stand_in", "asked_for",
-        "quick", "figure", "scale", "runs", "runs_missing", "within_paper", "cells", "verdicts",
-        "notes", "sotto_version"}) {
+       {"experiment",   "title",     "paper",       "claim",        "paper_data",   "data",
+        "stand_in",     "asked_for", "quick",       "figure",       "scale",        "runs",
+        "runs_missing", "seeds",     "seeds_fixed", "paper_runs",   "beside_paper", "cells",
+        "verdicts",     "notes",     "settings",    "sotto_version"}) {
     EXPECT_TRUE(json.contains(field)) << field;
   }
   const auto& cell = json["cells"][0];
@@ -370,6 +463,18 @@ TEST(ExperimentCharts, ThereIsALineForEachCellAndOneOfThePaper) {
   EXPECT_NE(svg.find("<polyline"), std::string::npos);
   EXPECT_NE(svg.find("stroke-dasharray"), std::string::npos);
   EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
+}
+
+TEST(ExperimentCharts, PointsHaveErrorBars) {
+  const std::vector<ChartPanel> panels = PanelsOf(SummaryOf({0.5, 0.6}, {0.7, 0.9}));
+  const ChartLine& here = panels[0].lines[0];
+  EXPECT_NEAR(here.errors[1], 100 * std::sqrt(0.02), 1e-9);
+  EXPECT_EQ(panels[0].lines[1].errors, (std::vector<double>{50, 50}));  // the paper's
+  EXPECT_TRUE(panels[0].has_bars());
+  const std::string svg = ResultSvg(panels);
+  EXPECT_NE(svg.find("class=\"bar\""), std::string::npos);
+  EXPECT_NE(svg.find(kBarsText), std::string::npos);
+  EXPECT_TRUE(std::isnan(PanelsOf(SummaryOf({0.5}, {0.7}))[0].lines[0].errors[0]));
 }
 
 TEST(ExperimentCharts, SeveralFiguresAreALineEach) {
@@ -420,6 +525,56 @@ TEST(ExperimentLibrary, ThePageListsTheExperiments) {
   EXPECT_NE(page.str().find("\n" + table), std::string::npos)
       << "paste into server/EXPERIMENTS.md what `sotto-lab experiment list --markdown` prints:\n"
       << table;
+}
+
+TEST(ExperimentLibrary, ThePageSaysWhoDecidesEachOption) {
+  std::ifstream file(std::string(SOTTO_SOURCE_DIR) + "/server/experiments/SETTINGS.md");
+  std::stringstream page;
+  page << file.rdbuf();
+  const std::string settings = SettingsPage(BuiltInExperiments());
+  EXPECT_TRUE(page.str() == settings)
+      << "write what `sotto-lab experiment settings --markdown` prints to it";
+  EXPECT_EQ(settings.find("| not stated |  |"), std::string::npos) << "an option has no [origin]";
+}
+
+TEST(ExperimentLibrary, ThePageOfResultsIsShortAndHasEveryExperiment) {
+  std::ifstream file(std::string(SOTTO_SOURCE_DIR) + "/server/experiments/RESULTS.md");
+  std::string text;
+  size_t lines = 0;
+  for (std::string line; std::getline(file, line); ++lines) text += line + "\n";
+  EXPECT_LE(lines, 200u);
+  for (const Definition& d : BuiltInExperiments()) {
+    EXPECT_NE(text.find("| `" + d.name + "` |"), std::string::npos) << d.name;
+  }
+  // What stands above the table does not depend on runs.
+  const std::string fresh = ResultsPage(BuiltInExperiments(), {});
+  const size_t head = fresh.find("Of the claims");
+  EXPECT_EQ(text.substr(0, head), fresh.substr(0, head));
+}
+
+// The paper's letters W and H are PyTorch's third and fourth axis, which are H and W here. The
+// figures of the paper's own order, OIWH, are in Table 3, too.
+TEST(ExperimentLibrary, Table5StandsBesideTheRightOrder) {
+  const Definition five = OpenExperiment("dp-fed-ls-table5");
+  const Definition three = OpenExperiment("dp-fed-ls-table3");
+  GridOptions options;
+  options.data = "synthetic";
+  const std::map<std::string, std::string> ours = {
+      {"OIWH", "OIHW"}, {"OIHW", "OIWH"}, {"OWHI", "OHWI"}, {"OHWI", "OWHI"}};
+  size_t figures = 0;
+  for (const Cell& cell : MakeCells(five, options, ChooseData(five, options))) {
+    const std::string& order = *Find(cell.at, "flattening");
+    EXPECT_EQ(cell.settings.at("smoothing-order"), ours.at(order));
+    ASSERT_TRUE(cell.paper && cell.paper->deviation);
+    figures += 2;
+    if (order != "OIWH") continue;
+    const auto same = PaperFigureOf(three, {{"sampling", *Find(cell.at, "sampling")},
+                                            {"z", "2.0"},
+                                            {"smoothing", *Find(cell.at, "smoothing")}});
+    ASSERT_TRUE(same);
+    EXPECT_EQ(same->mean, cell.paper->mean);
+  }
+  EXPECT_EQ(figures, 48u);
 }
 
 // A default that changes must not change what an experiment repeats.

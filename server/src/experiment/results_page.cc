@@ -1,0 +1,131 @@
+#include "experiment/results_page.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
+#include "base/counted.h"
+#include "experiment/table.h"
+#include "sotto/version.h"
+
+namespace sotto::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kHead[] =
+    "# What came out\n\n"
+    "For readers who look for a table or a figure of a paper. Each row is an experiment on one "
+    "data\n"
+    "set, with the verdict on each of its claims; [EXPERIMENTS.md](../EXPERIMENTS.md) says what "
+    "the\n"
+    "words mean and how they follow from the runs. `sotto-lab experiment results FOLDER...` "
+    "writes\n"
+    "this page from folders of results. The whole report of a row is `report.html` in the folder "
+    "that\n"
+    "`sotto-lab experiment NAME` writes.\n\n";
+
+// A text as a cell of a table.
+std::string AsCell(std::string text) {
+  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
+    text.insert(at, 1, '\\');
+  }
+  return text;
+}
+
+std::string Verdicts(const Json& results) {
+  std::vector<std::string> lines;
+  for (const Json& verdict : results.at("verdicts")) {
+    const std::string text = verdict.at("verdict").get<std::string>();
+    if (text == "no runs") continue;  // of cells that were not run
+    const std::string by = verdict.at("by").get<std::string>();
+    lines.push_back(fmt::format("**{}**: {}{}", text, verdict.at("claim").get<std::string>(),
+                                by.empty() || by == "paper" ? "" : " (" + by + ")"));
+  }
+  return AsCell(fmt::format("{}", fmt::join(lines, "<br>")));
+}
+
+std::string BesidePaper(const Json& results) {
+  const Json& beside = results.at("beside_paper");
+  if (beside.is_null()) return "-";
+  const auto cells = beside.at("cells").get<uint64_t>();
+  const auto differ = beside.at("differ").get<uint64_t>();
+  if (beside.at("is_exact").get<bool>()) {
+    return fmt::format("{} of {} have its digits", cells - differ, Counted(cells, "cell"));
+  }
+  return fmt::format("{} of {} differ, {} after Holm's adjustment", differ, Counted(cells, "cell"),
+                     beside.at("differ_after_holm").get<uint64_t>());
+}
+
+std::string RunsText(const Json& results) {
+  std::string text =
+      fmt::format("{}, {} a cell", Counted(results.at("runs").get<uint64_t>(), "run"),
+                  results.at("seeds").get<uint64_t>());
+  if (results.at("quick").get<bool>()) text += ", quick";
+  for (const Json& only : results.at("only")) text += ", " + only.get<std::string>();
+  const auto missing = results.at("runs_missing").get<uint64_t>();
+  if (missing > 0) text += fmt::format(", {} missing", missing);
+  return AsCell(text);
+}
+
+Row RowOf(const Json& results) {
+  return {fmt::format("`{}`", results.at("experiment").get<std::string>()),
+          AsCell(results.at("paper").get<std::string>()),
+          AsCell(results.at("data").get<std::string>()),
+          RunsText(results),
+          BesidePaper(results),
+          Verdicts(results),
+          results.at("sotto_version").get<std::string>()};
+}
+
+Row RowWithout(const Definition& d) {
+  return {fmt::format("`{}`", d.name),
+          AsCell(d.source),
+          "-",
+          "-",
+          "-",
+          fmt::format("not run with {}", kVersion),
+          "-"};
+}
+
+// "12 claims agree, 3 differ, 5 are open."
+std::string Counts(const std::vector<Json>& results) {
+  std::map<std::string, size_t> counts;
+  for (const Json& one : results) {
+    for (const Json& verdict : one.at("verdicts")) {
+      const std::string text = verdict.at("verdict").get<std::string>();
+      ++counts[text.substr(0, text.find_first_of(" :"))];
+    }
+  }
+  return fmt::format("Of the claims below {} agree, {} differ in a row or more, {} are open.\n\n",
+                     counts["agrees"], counts["differs"], counts["open"]);
+}
+
+}  // namespace
+
+std::string ResultsPage(const std::vector<Definition>& definitions,
+                        const std::vector<Json>& results) {
+  Table table = {
+      {"experiment", "repeats", "data", "runs", "cells beside the paper", "verdicts", "version"}};
+  try {
+    for (const Definition& d : definitions) {
+      const size_t before = table.size();
+      for (const Json& one : results) {
+        if (one.at("experiment") == d.name) table.push_back(RowOf(one));
+      }
+      if (table.size() == before) table.push_back(RowWithout(d));
+    }
+    return kHead + Counts(results) + MarkdownTable(table);
+  } catch (const nlohmann::json::exception& error) {
+    throw std::invalid_argument(
+        fmt::format("a results.json is not as this program writes it ({}); give the experiment's "
+                    "command again, which makes it anew from runs.jsonl",
+                    error.what()));
+  }
+}
+
+}  // namespace sotto::server
