@@ -118,10 +118,24 @@ TEST(Experiment, ListsItsExperimentsAndCells) {
   EXPECT_NE(cells.output.find("--noise-multiplier 1.3466"), std::string::npos);
 }
 
+TEST(Experiment, ListsWhatOfThePapersItRepeatsWithWhatCameOut) {
+  const TestFolder folder;
+  const std::string out = " --out " + folder.Path("f-dp-fig3");
+  ASSERT_EQ(SottoLab("experiment f-dp-fig3" + out).exit_code, 0);
+  const Outcome list = SottoLab("experiment coverage --out " + folder.path());
+  EXPECT_EQ(list.exit_code, 0);
+  EXPECT_NE(list.output.find("Table H.7       none: settings without a result"), std::string::npos)
+      << list.output;
+  EXPECT_NE(list.output.find("f-dp-fig3: agrees 2\n"), std::string::npos) << list.output;
+  const Outcome page = SottoLab("experiment coverage --markdown");
+  EXPECT_NE(page.output.find("| Figure F.9 |"), std::string::npos) << page.output;
+}
+
 TEST(Experiment, RefusesWhatItDoesNotKnow) {
   ExpectLabUsageError("experiment dp-fed-ls-tabl2", "did you mean dp-fed-ls-table2?");
   ExpectLabUsageError("experiment nothing.toml", "there is no such file");
-  ExpectLabUsageError("experiment dp-fed-ls-table2 --data mnist", "put train-images-idx3-ubyte.gz");
+  ExpectLabUsageError("experiment dp-fed-ls-table2 --data mnist",
+                      "run sotto-lab data fetch mnist DIR");
   ExpectLabUsageError("experiment dp-fed-ls-table2 --dry-run --data synthetic --only smoothing=7",
                       "no cell");
   const std::string dry = "experiment dp-fed-ls-table2 --dry-run --data synthetic ";

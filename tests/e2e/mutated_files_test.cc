@@ -289,6 +289,9 @@ const std::set<std::string> kNamesNoFileToRead = {
     // Files that are written, and folders.
     "json", "model-out", "average-out", "rounds-csv", "spectrum", "state-out", "out", "header",
     "port-file", "metrics", "FILE", "FOLDER", "svg", "job-out", "head-out", "data-dir", "numbers",
+    "DIR", "epsilon-csv", "trade-off-csv",
+    // Taken by its SHA-256 alone: DataFetch.
+    "from",
     // No files.
     "classes", "average", "smoothing-image", "seeds", "spectrum-rounds", "id", "prefix", "ID",
     "listen", "http", "http-name", "share", "salt", "only", "server", "samples", "address",

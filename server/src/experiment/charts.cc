@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <iterator>
+#include <set>
 
 #include "sotto/options/numbers.h"
 
@@ -106,9 +107,10 @@ void FillAlongAxis(const Summary& summary, const Axis& axis, const std::string& 
 // The series of x and of y of a cell in a panel; null: it is none of the panel's, or lacks one.
 using Series = std::pair<const std::vector<double>*, const std::vector<double>*>;
 
-Series SeriesOf(const CellSummary& cell, const Chart& chart, const std::string& panel) {
+Series SeriesOf(const CellSummary& cell, const Chart& chart, const std::string& name,
+                const std::string& panel) {
   const auto x = cell.series.find(chart.x);
-  const auto y = cell.series.find(chart.y.front());
+  const auto y = cell.series.find(name);
   const bool is_there =
       BelongsTo(cell, chart, panel) && x != cell.series.end() && y != cell.series.end();
   return is_there ? Series(&x->second, &y->second) : Series();
@@ -128,29 +130,41 @@ std::vector<double> SparseSpreads(const CellSummary& cell, const std::string& y)
   return spreads;
 }
 
-// x is a series, such as the rounds: each cell is a line.
-void FillAlongSeries(const Summary& summary, const std::string& value, ChartPanel* panel) {
+// The values of x that any line of the panel has, each once.
+std::vector<double> AllXOf(const Summary& summary, const std::string& value) {
+  std::set<double> all;
   const Chart& chart = summary.definition.chart;
   for (const CellSummary& cell : summary.cells) {
-    const auto [x, y] = SeriesOf(cell, chart, value);
-    if (x == nullptr) continue;
-    for (const double at : *x) {
-      if (std::find(panel->x.begin(), panel->x.end(), at) == panel->x.end()) {
-        panel->x.push_back(at);
-      }
+    for (const std::string& y : chart.y) {
+      const std::vector<double>* x = SeriesOf(cell, chart, y, value).first;
+      if (x != nullptr) all.insert(x->begin(), x->end());
     }
   }
-  std::sort(panel->x.begin(), panel->x.end());
+  return {all.begin(), all.end()};
+}
+
+// Adds a series y of a cell as a line, if the cell has it.
+void AddSeries(const Summary& summary, const CellSummary& cell, const std::string& name,
+               const std::string& value, ChartPanel* panel) {
+  const Chart& chart = summary.definition.chart;
+  const auto [x, y] = SeriesOf(cell, chart, name, value);
+  if (x == nullptr) return;
+  ChartLine& line = LineOf(LineName(cell.cell.at, chart, name), false, panel);
+  const std::vector<double> spreads = SparseSpreads(cell, name);
+  for (size_t i = 0; i < std::min(x->size(), y->size()); ++i) {
+    const auto at = std::lower_bound(panel->x.begin(), panel->x.end(), (*x)[i]);
+    const auto index = static_cast<size_t>(at - panel->x.begin());
+    line.values[index] = (*y)[i];
+    if (i < spreads.size()) line.errors[index] = spreads[i];
+  }
+}
+
+// x is a series, such as the rounds: each cell is a line for each series y.
+void FillAlongSeries(const Summary& summary, const std::string& value, ChartPanel* panel) {
+  panel->x = AllXOf(summary, value);
   for (const CellSummary& cell : summary.cells) {
-    const auto [x, y] = SeriesOf(cell, chart, value);
-    if (x == nullptr) continue;
-    ChartLine& line = LineOf(LineName(cell.cell.at, chart, chart.y.front()), false, panel);
-    const std::vector<double> spreads = SparseSpreads(cell, chart.y.front());
-    for (size_t i = 0; i < std::min(x->size(), y->size()); ++i) {
-      const auto at = std::lower_bound(panel->x.begin(), panel->x.end(), (*x)[i]);
-      const auto index = static_cast<size_t>(at - panel->x.begin());
-      line.values[index] = (*y)[i];
-      if (i < spreads.size()) line.errors[index] = spreads[i];
+    for (const std::string& name : summary.definition.chart.y) {
+      AddSeries(summary, cell, name, value, panel);
     }
   }
 }

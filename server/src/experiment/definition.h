@@ -116,7 +116,7 @@ struct DataChoice {
 
 struct Chart {
   std::string x;  // an axis, or a series such as "round"
-  // Figures, a line for each, or a series; empty: the experiment's figure.
+  // Figures, or series, a line for each; empty: the experiment's figure.
   std::vector<std::string> y;
   std::string panel;  // the axis with a chart for each value; empty: one chart
   std::string x_label;

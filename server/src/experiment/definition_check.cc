@@ -72,10 +72,10 @@ void RequireName(const std::string& name) {
 void RequireChart(const Definition& d) {
   const Chart& chart = d.chart;
   const bool is_series = !chart.x.empty() && FindAxis(d, chart.x) == nullptr;
-  if (is_series && chart.y.size() != 1) {
+  if (is_series && chart.y.empty()) {
     Complain(
         fmt::format("[chart] x = {} is no axis; if it is a series, such as round, give y, "
-                    "another series, such as accuracy",
+                    "another series, such as accuracy, or several",
                     chart.x));
   }
   if (!chart.panel.empty() && FindAxis(d, chart.panel) == nullptr) {

@@ -4,104 +4,24 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <random>
 #include <stdexcept>
 
 #include "accounting/accountant.h"
-#include "accounting/gdp.h"
-#include "aggregate/smoothing.h"
+#include "experiment/f_dp_formulas.h"
+#include "experiment/formula_settings.h"
+#include "experiment/smoothing_formulas.h"
 #include "published/asymptotic.h"
 #include "published/closed_forms.h"
-#include "published/comparison.h"
-#include "published/sample_level.h"
-#include "sotto/options/numbers.h"
 
 namespace sotto::server {
 namespace {
 
-const std::string& TextOf(const Settings& settings, const std::string& name) {
-  return settings.at(name);
-}
-
-double RealOf(const Settings& settings, const std::string& name) {
-  const std::optional<double> value = posix::ParseReal(settings.at(name));
-  if (value && std::isfinite(*value)) return *value;
-  throw std::invalid_argument(fmt::format("{} = {}: expected a number", name, settings.at(name)));
-}
-
-int64_t CountOf(const Settings& settings, const std::string& name) {
-  const std::optional<uint64_t> value = posix::ParseCount(settings.at(name));
-  if (value && *value > 0 && *value < (uint64_t{1} << 40)) return static_cast<int64_t>(*value);
-  throw std::invalid_argument(
-      fmt::format("{} = {}: expected a count above 0", name, settings.at(name)));
-}
-
-// Standard normal deviates, the same on every machine: the polar method of Marsaglia.
-class Normals {
- public:
-  explicit Normals(uint64_t seed) : bits_(seed) {}
-
-  double Next() {
-    for (;;) {
-      const double a = Uniform();
-      const double b = Uniform();
-      const double s = a * a + b * b;
-      if (s > 0 && s < 1) return a * std::sqrt(-2 * std::log(s) / s);
-    }
-  }
-
- private:
-  double Uniform() { return static_cast<double>(bits_() >> 11) * 0x1p-52 - 1; }
-
-  std::mt19937_64 bits_;
-};
-
-double MeanSquare(const std::vector<float>& values, const std::vector<double>& truth) {
-  double sum = 0;
-  for (size_t i = 0; i < truth.size(); ++i) {
-    const double error = double{values[i]} - truth[i];
-    sum += error * error;
-  }
-  return sum / static_cast<double>(truth.size());
-}
-
-// DP-Fed-LS, Figure 1: y = sin x at evenly spaced points of [0, length], noise nu on each.
-Outcome SmoothSine(const Settings& settings) {
-  const auto points = static_cast<size_t>(CountOf(settings, "points"));
-  if (points < 2 || points > 1000000) throw std::invalid_argument("points: expected 2 to 10^6");
-  const double step = RealOf(settings, "length") / static_cast<double>(points - 1);
-  const double nu = RealOf(settings, "nu");
-  Normals normals(static_cast<uint64_t>(CountOf(settings, "seed")));
-  std::vector<double> truth(points);
-  std::vector<float> noisy(points);
-  Outcome outcome;
-  for (size_t i = 0; i < points; ++i) {
-    truth[i] = std::sin(step * static_cast<double>(i));
-    noisy[i] = static_cast<float>(truth[i] + nu * normals.Next());
-    outcome.series["x"].push_back(step * static_cast<double>(i));
-  }
-  std::vector<float> smooth = noisy;
-  SmoothLaplacian({smooth.data(), smooth.size()}, RealOf(settings, "smoothing"));
-  const double before = MeanSquare(noisy, truth);
-  const double after = MeanSquare(smooth, truth);
-  outcome.figures["mse_noisy"] = before;
-  outcome.figures["mse_smooth"] = after;
-  if (before > 0) {
-    outcome.figures["reduction"] = (before - after) / before;
-    outcome.figures["mse_ratio"] = after / before;
-  }
-  outcome.series["y"] = truth;
-  outcome.series["noisy"].assign(noisy.begin(), noisy.end());
-  outcome.series["smooth"].assign(smooth.begin(), smooth.end());
-  return outcome;
-}
-
 privacy::ClosedFormRounds ClosedRoundsOf(const Settings& settings) {
   privacy::ClosedFormRounds rounds;
-  rounds.sampling = privacy::SamplingByName(TextOf(settings, "sampling"));
-  rounds.rate = RealOf(settings, "rate");
-  rounds.rounds = CountOf(settings, "rounds");
-  rounds.delta = RealOf(settings, "delta");
+  rounds.sampling = privacy::SamplingByName(settings.at("sampling"));
+  rounds.rate = RealParameter(settings, "rate");
+  rounds.rounds = CountParameter(settings, "rounds");
+  rounds.delta = RealParameter(settings, "delta");
   return rounds;
 }
 
@@ -131,7 +51,7 @@ double NoiseBy(const char* accountant, const privacy::ClosedFormRounds& rounds, 
 Outcome ClosedForm(const Settings& settings) {
   const privacy::ClosedFormRounds rounds = ClosedRoundsOf(settings);
   const double sensitivity = SensitivityOf(rounds);
-  const double epsilon = RealOf(settings, "epsilon");
+  const double epsilon = RealParameter(settings, "epsilon");
   Outcome outcome;
   const double moments = NoiseBy("rdp-classic", rounds, epsilon) * sensitivity;
   outcome.figures["nu_over_clip_moments"] = moments;
@@ -150,7 +70,7 @@ Outcome ClosedForm(const Settings& settings) {
 // Epsilon of a noise nu, if the sum moves by at most `sensitivity` clipping bounds.
 Outcome EpsilonOfNoise(const Settings& settings) {
   const privacy::ClosedFormRounds rounds = ClosedRoundsOf(settings);
-  const double z = RealOf(settings, "nu-over-clip") / RealOf(settings, "sensitivity");
+  const double z = RealParameter(settings, "nu-over-clip") / RealParameter(settings, "sensitivity");
   Outcome outcome;
   outcome.figures["epsilon_moments"] = AccountedBy("rdp-classic", rounds, z);
   outcome.figures["epsilon_sound"] = AccountedBy("best", rounds, z);
@@ -159,21 +79,22 @@ Outcome EpsilonOfNoise(const Settings& settings) {
 
 // Gau-LRQ, Lemma 4 and Figure 6: sigma_k of the dynamic schedule.
 Outcome DynamicNoise(const Settings& settings) {
-  const int64_t rounds = CountOf(settings, "rounds");
-  const privacy::AsymptoticPlan plan = {RealOf(settings, "clip"), CountOf(settings, "devices"),
-                                        CountOf(settings, "cohort"), RealOf(settings, "delta")};
+  const int64_t rounds = CountParameter(settings, "rounds");
+  const privacy::AsymptoticPlan plan = {
+      RealParameter(settings, "clip"), CountParameter(settings, "devices"),
+      CountParameter(settings, "cohort"), RealParameter(settings, "delta")};
   const double constant =
-      privacy::AsymptoticConstantNoise(plan, rounds, RealOf(settings, "epsilon")).sigma;
-  const double cohort = RealOf(settings, "cohort");
+      privacy::AsymptoticConstantNoise(plan, rounds, RealParameter(settings, "epsilon")).sigma;
+  const double cohort = RealParameter(settings, "cohort");
   std::vector<privacy::GaussianRounds> ideal;
   Outcome outcome;
   for (const double factor :
-       privacy::DynamicNoiseFactors(rounds, RealOf(settings, "noise-decay"))) {
+       privacy::DynamicNoiseFactors(rounds, RealParameter(settings, "noise-decay"))) {
     const double sigma = constant * factor;
     outcome.series["round"].push_back(static_cast<double>(outcome.series["round"].size() + 1));
     outcome.series["sigma"].push_back(sigma);
     ideal.push_back({privacy::Sampling::kPoisson, sigma * std::sqrt(cohort) / plan.clip_l2,
-                     cohort / RealOf(settings, "devices"), 1});
+                     cohort / RealParameter(settings, "devices"), 1});
   }
   const std::vector<double>& sigmas = outcome.series["sigma"];
   outcome.figures["sigma_first"] = sigmas.front();
@@ -182,62 +103,6 @@ Outcome DynamicNoise(const Settings& settings) {
   outcome.figures["epsilon_lemma4"] = privacy::AsymptoticEpsilonOf(plan, sigmas).value;
   outcome.figures["epsilon_sound"] = privacy::AccountFor(ideal, plan.delta).epsilon;
   return outcome;
-}
-
-privacy::NoisyTraining TrainingOf(const Settings& settings) {
-  privacy::NoisyTraining training;
-  training.devices = training.participants = CountOf(settings, "devices");
-  training.rounds = CountOf(settings, "rounds");
-  training.local_steps = CountOf(settings, "local-steps");
-  training.learning_rate = RealOf(settings, "learning-rate");
-  training.gradient_clip_l2 = RealOf(settings, "gradient-clip");
-  training.noise_sigma = RealOf(settings, "noise-sigma");
-  return training;
-}
-
-privacy::RateSchedule ScheduleOf(const std::string& name) {
-  for (const auto schedule :
-       {privacy::RateSchedule::kConstant, privacy::RateSchedule::kCyclic,
-        privacy::RateSchedule::kStagewise, privacy::RateSchedule::kContinuous}) {
-    if (name == privacy::Name(schedule)) return schedule;
-  }
-  throw std::invalid_argument(
-      fmt::format("method {}: expected constant, cyclic, stagewise, continuous or proximal", name));
-}
-
-// Convergent f-DP, Theorems 12 and 15 as printed, beside the composition that holds.
-Outcome FdpBound(const Settings& settings) {
-  const privacy::NoisyTraining training = TrainingOf(settings);
-  const double smoothness = RealOf(settings, "smoothness");
-  double printed = 0;
-  double sound = 0;
-  if (TextOf(settings, "method") == "proximal") {
-    const privacy::NoisyFedProx method = {training, RealOf(settings, "proximal")};
-    printed = privacy::PublishedNoisyFedProx(method, smoothness).value;
-    sound = privacy::ComposeNoisy(training, privacy::RateSchedule::kConstant, method.proximal)
-                .all_models;
-  } else {
-    const privacy::NoisyFedAvg method = {training, ScheduleOf(TextOf(settings, "method"))};
-    // z >= eta H_K makes Theorem 12 (d) a composition; the cyclic c is the largest that may be
-    // needed, 1 / ln 2.
-    double constant = 1 / std::log(2.0);
-    if (method.schedule == privacy::RateSchedule::kContinuous) {
-      double harmonic = 0;
-      for (int64_t k = 1; k <= training.local_steps; ++k) harmonic += 1 / static_cast<double>(k);
-      constant = std::max(1 + 1e-9, training.learning_rate * harmonic);
-    }
-    printed = privacy::PublishedNoisyFedAvg(method, smoothness, constant).value;
-    sound = privacy::ComposeNoisy(training, method.schedule, 0).all_models;
-  }
-  const double delta = RealOf(settings, "delta");
-  return {{{"mu_printed", printed},
-           {"mu_sound", sound},
-           {"epsilon_printed", privacy::GdpEpsilon(printed, delta)},
-           {"epsilon_sound", privacy::GdpEpsilon(sound, delta)},
-           {"ratio", sound / printed}},
-          {},
-          "",
-          false};
 }
 
 const Formula& FormulaOf(const Settings& settings) {
@@ -260,6 +125,14 @@ const std::vector<Formula>& Formulas() {
        "how much smoothing takes off the error of a noisy sine",
        {"points", "length", "nu", "smoothing"},
        SmoothSine},
+      {"noisy-descent",
+       "path of a logistic regression with two weights under noisy gradients, smoothed",
+       {"points", "steps", "learning-rate", "gradient-noise", "smoothing"},
+       NoisyDescent},
+      {"effective-dimension",
+       "how much of the dimension smoothing leaves, by the eigenvalues of its inverse",
+       {"parameters", "smoothing"},
+       EffectiveDimension},
       {"closed-form",
        "noise that DP-Fed-LS's theorems and accountants ask for",
        {"sampling", "rate", "rounds", "delta", "epsilon"},
@@ -277,6 +150,15 @@ const std::vector<Formula>& Formulas() {
        {"method", "devices", "rounds", "local-steps", "learning-rate", "gradient-clip",
         "noise-sigma", "smoothness", "proximal", "delta"},
        FdpBound},
+      {"f-dp-step",
+       "how far one round of local steps takes two twins apart, as printed and by its recursion",
+       {"method", "devices", "round", "local-steps", "learning-rate", "gradient-clip", "smoothness",
+        "proximal"},
+       FdpStep},
+      {"rates",
+       "the learning rates of a schedule over all local steps",
+       {"method", "rounds", "local-steps", "learning-rate"},
+       RatesOfSchedule},
   };
   return kFormulas;
 }

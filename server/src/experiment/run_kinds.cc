@@ -6,12 +6,16 @@
 #include <limits>
 #include <stdexcept>
 
+#include "audit/audit_request.h"
 #include "audit/membership.h"
+#include "audit/twins.h"
 #include "experiment/formulas.h"
+#include "experiment/spectra.h"
 #include "plans/claim.h"
 #include "sim/noise_decay.h"
 #include "sim/peer_request.h"
 #include "sim/simulation.h"
+#include "sotto/model/model_text.h"
 #include "sotto/options/numbers.h"
 
 namespace sotto::server {
@@ -42,6 +46,15 @@ void PutPrivacy(const SimulationConfig& config, const SimulationResult& result, 
   Put("noise_multiplier", result.spent.noise_multiplier, outcome);
 }
 
+// "accuracy_early" is the first one that was taken after a tenth of the rounds.
+void PutEarly(double rounds, Outcome* outcome) {
+  const std::vector<double>& at = outcome->series["round"];
+  const auto early = std::find_if(at.begin(), at.end(), [&](double r) { return r >= rounds / 10; });
+  if (early == at.end()) return;
+  Put("accuracy_early", outcome->series["accuracy"][static_cast<size_t>(early - at.begin())],
+      outcome);
+}
+
 void PutRounds(const std::vector<RoundReport>& rounds, Outcome* outcome) {
   for (const RoundReport& report : rounds) {
     if (!report.evaluation) continue;
@@ -50,6 +63,7 @@ void PutRounds(const std::vector<RoundReport>& rounds, Outcome* outcome) {
     outcome->series["loss"].push_back(report.evaluation->loss);
     outcome->series["noise_sigma"].push_back(report.outcome.noise_sigma);
   }
+  PutEarly(static_cast<double>(rounds.size()), outcome);
 }
 
 Outcome OutcomeOf(const SimulationConfig& config, const SimulationResult& result) {
@@ -174,14 +188,18 @@ std::string PeersCommandOf(const Settings& settings) {
   return "sotto peers simulate" + ArgumentsOf(settings);
 }
 
+// The settings that `is_own` does not take.
+Settings Without(Settings settings, bool (*is_own)(const std::string& name)) {
+  for (auto each = settings.begin(); each != settings.end();) {
+    each = is_own(each->first) ? settings.erase(each) : std::next(each);
+  }
+  return settings;
+}
+
 // Of `sotto-lab audit membership`.
 constexpr char kSamples[] = "audit-samples";
 
-// The settings of the training alone.
-Settings TrainingOf(Settings settings) {
-  settings.erase(kSamples);
-  return settings;
-}
+bool IsAuditSamples(const std::string& name) { return name == kSamples; }
 
 uint32_t SamplesOf(const Settings& settings) {
   const auto found = settings.find(kSamples);
@@ -219,26 +237,128 @@ Outcome OutcomeOf(const MembershipAudit& audit) {
 
 // Options of a simulation, and the number of samples.
 bool IsMembershipOption(const std::string& name) {
-  return name == kSamples || IsSimulationOption(name);
+  return IsAuditSamples(name) || IsSimulationOption(name);
 }
 
 void CheckMembership(const Settings& settings) {
   static_cast<void>(SamplesOf(settings));
-  static_cast<void>(RequestOf(TrainingOf(settings)));
+  static_cast<void>(RequestOf(Without(settings, IsAuditSamples)));
 }
 
 void RehearseMembership(const Settings& settings, const RunContext& context) {
-  static_cast<void>(Prepare(WithFleet(RequestOf(TrainingOf(settings))), context));
+  static_cast<void>(Prepare(WithFleet(RequestOf(Without(settings, IsAuditSamples))), context));
 }
 
 Outcome RunMembership(const Settings& settings, const RunContext& context) {
-  const Prepared prepared = Prepare(WithFleet(RequestOf(TrainingOf(settings))), context);
+  const Prepared prepared =
+      Prepare(WithFleet(RequestOf(Without(settings, IsAuditSamples))), context);
   return OutcomeOf(AuditMembership(prepared.config, prepared.data, SamplesOf(settings),
                                    context.stop, [](const MembershipRound&) {}));
 }
 
 std::string MembershipCommand(const Settings& settings) {
   return "sotto-lab audit membership" + ArgumentsOf(settings);
+}
+
+// Of `sotto-lab audit sensitivity`: the rows of its table.
+bool IsTwinOption(const std::string& name) {
+  const std::vector<Field<SensitivityRequest>>& fields = SensitivityFields();
+  return std::any_of(fields.begin(), fields.end(),
+                     [&](const Field<SensitivityRequest>& field) { return name == field.name; });
+}
+
+TwinOptions TwinsOf(const Settings& settings) {
+  SensitivityRequest request;
+  for (const Field<SensitivityRequest>& field : SensitivityFields()) {
+    const auto setting = settings.find(field.name);
+    if (setting == settings.end()) continue;
+    Give(field, request, posix::ParseValue(field, setting->second));
+  }
+  return request.twins;
+}
+
+bool IsSensitivityOption(const std::string& name) {
+  return IsTwinOption(name) || IsSimulationOption(name);
+}
+
+void CheckSensitivity(const Settings& settings) {
+  static_cast<void>(TwinsOf(settings));
+  static_cast<void>(RequestOf(Without(settings, IsTwinOption)));
+}
+
+// Figures: "distance" after the last round, "distance_most" of all rounds, "one_round", the most
+// that one release moved, and "bound", the least bound on it. Series: "round", "distance",
+// "one_round".
+Outcome OutcomeOf(const TwinAudit& audit) {
+  Outcome outcome;
+  for (const TwinRound& round : audit.rounds) {
+    outcome.series["round"].push_back(round.rounds);
+    outcome.series["distance"].push_back(round.distance);
+    outcome.series["one_round"].push_back(round.one_round);
+    const auto bound = outcome.figures.emplace("bound", round.bound).first;
+    bound->second = std::min(bound->second, round.bound);
+  }
+  if (!audit.violations.empty()) outcome.note = audit.violations.front();
+  if (audit.rounds.empty()) return outcome;
+  const auto most = [&](const char* name) {
+    const std::vector<double>& values = outcome.series[name];
+    return *std::max_element(values.begin(), values.end());
+  };
+  Put("distance", audit.rounds.back().distance, &outcome);
+  Put("distance_most", most("distance"), &outcome);
+  Put("one_round", most("one_round"), &outcome);
+  return outcome;
+}
+
+Prepared PrepareTwins(const Settings& settings, const RunContext& context) {
+  return Prepare(WithFleet(RequestOf(Without(settings, IsTwinOption))), context);
+}
+
+void RehearseSensitivity(const Settings& settings, const RunContext& context) {
+  static_cast<void>(PrepareTwins(settings, context));
+}
+
+Outcome RunSensitivity(const Settings& settings, const RunContext& context) {
+  const Prepared prepared = PrepareTwins(settings, context);
+  return OutcomeOf(AuditTwins(prepared.config, prepared.data, TwinsOf(settings), context.stop,
+                              [](const TwinRound&) {}));
+}
+
+std::string SensitivityCommand(const Settings& settings) {
+  return "sotto-lab audit sensitivity" + ArgumentsOf(settings);
+}
+
+// A simulation whose updates are looked at: without privacy.
+bool IsSpectrumOption(const std::string& name) {
+  return IsSpectraOption(name) || IsSimulationOption(name);
+}
+
+Settings SpectrumSimulationOf(const Settings& settings) {
+  return Without(settings, IsSpectraOption);
+}
+
+void CheckSpectrum(const Settings& settings) {
+  static_cast<void>(SpectraOptionsOf(settings));
+  const SimulationRequest request = RequestOf(SpectrumSimulationOf(settings));
+  if (!request.spectrum.empty()) return;
+  throw std::invalid_argument("kind spectrum: give the option spectrum, a file for its command");
+}
+
+void RehearseSpectrum(const Settings& settings, const RunContext& context) {
+  RehearseSimulation(SpectrumSimulationOf(settings), context);
+}
+
+Outcome RunSpectrum(const Settings& settings, const RunContext& context) {
+  const Prepared prepared = Prepare(WithFleet(RequestOf(SpectrumSimulationOf(settings))), context);
+  const SimulationResult result =
+      Simulate(prepared.config, prepared.data, [](const RoundReport&) {});
+  Outcome outcome = OutcomeOf(prepared.config, result);
+  PutSpectra(SpectraOptionsOf(settings), prepared.config, result, &outcome);
+  return outcome;
+}
+
+std::string SpectrumCommand(const Settings& settings) {
+  return SimulationCommand(SpectrumSimulationOf(settings));
 }
 
 Outcome RunFormula(const Settings& settings, const RunContext&) { return Compute(settings); }
@@ -254,22 +374,73 @@ std::vector<NamedInput> PeersInputs(const Settings& settings) {
   return PeersInputsOf(PeersRequestOf(settings));
 }
 std::vector<NamedInput> MembershipInputs(const Settings& settings) {
-  return InputsOf(RequestOf(TrainingOf(settings)));
+  return InputsOf(RequestOf(Without(settings, IsAuditSamples)));
+}
+std::vector<NamedInput> SensitivityInputs(const Settings& settings) {
+  return InputsOf(RequestOf(Without(settings, IsTwinOption)));
+}
+std::vector<NamedInput> SpectrumInputs(const Settings& settings) {
+  return InputsOf(RequestOf(SpectrumSimulationOf(settings)));
 }
 std::vector<NamedInput> NoInputs(const Settings&) { return {}; }
+
+constexpr double kUnknownWork = -1;
+
+double TrainingOfASample(const ModelInfo* model, const ModelInfo& otherwise) {
+  const ModelInfo& info = model == nullptr ? otherwise : *model;
+  return static_cast<double>(posix::MultiplyAccumulates(info).training);
+}
+
+// A device for each group has as many samples as the file says.
+double WorkOfSimulation(const Settings& settings, const ModelInfo* model) {
+  const SimulationRequest request = RequestOf(settings);
+  if (request.fleet.partition == "group") return kUnknownWork;
+  const TrainingOptions& training = request.job.training;
+  const privacy::Plan& plan = request.job.plan;
+  const bool is_full = plan.sampling == privacy::Sampling::kNone;
+  const double devices = is_full ? request.fleet.devices : static_cast<double>(plan.cohort);
+  const double samples = training.local_steps > 0
+                             ? 1.0 * training.local_steps * training.batch_size
+                             : 1.0 * training.local_epochs * request.fleet.samples_per_device;
+  return static_cast<double>(plan.rounds) * devices * samples *
+         TrainingOfASample(model, *request.job.model);
+}
+double WorkOfMembership(const Settings& settings, const ModelInfo* model) {
+  return WorkOfSimulation(Without(settings, IsAuditSamples), model);
+}
+double WorkOfSensitivity(const Settings& settings, const ModelInfo* model) {
+  return (1.0 + TwinsOf(settings).pairs) * WorkOfSimulation(Without(settings, IsTwinOption), model);
+}
+double WorkOfSpectrum(const Settings& settings, const ModelInfo* model) {
+  return WorkOfSimulation(SpectrumSimulationOf(settings), model);
+}
+// Nodes without a server take a step of a linear model a batch: their policies cost more.
+double WorkOfPeers(const Settings& settings, const ModelInfo* model) {
+  const PeersRequest request = PeersRequestOf(settings);
+  return 1.0 * request.peers * request.fleet.samples_per_device * request.nodes.passes *
+         TrainingOfASample(model, *request.job.model);
+}
+double NoWork(const Settings&, const ModelInfo*) { return 0; }
 
 }  // namespace
 
 const std::vector<RunKind>& RunKinds() {
   static const std::vector<RunKind> kKinds = {
       {"simulation", "a run of `sotto simulate`", false, IsSimulationOption, CheckSimulation,
-       RehearseSimulation, RunSimulation, SimulationCommand, SimulationInputs},
+       RehearseSimulation, RunSimulation, SimulationCommand, SimulationInputs, WorkOfSimulation},
       {"peers", "a run of `sotto peers simulate`", false, IsPeersOption, CheckPeersSimulation,
-       RehearsePeers, RunPeersSimulation, PeersCommandOf, PeersInputs},
+       RehearsePeers, RunPeersSimulation, PeersCommandOf, PeersInputs, WorkOfPeers},
       {"membership", "a run of `sotto-lab audit membership`", false, IsMembershipOption,
-       CheckMembership, RehearseMembership, RunMembership, MembershipCommand, MembershipInputs},
+       CheckMembership, RehearseMembership, RunMembership, MembershipCommand, MembershipInputs,
+       WorkOfMembership},
+      {"sensitivity", "a run of `sotto-lab audit sensitivity`", false, IsSensitivityOption,
+       CheckSensitivity, RehearseSensitivity, RunSensitivity, SensitivityCommand, SensitivityInputs,
+       WorkOfSensitivity},
+      {"spectrum", "the Fourier spectra of exact updates in a run of `sotto simulate`: spectra.h",
+       false, IsSpectrumOption, CheckSpectrum, RehearseSpectrum, RunSpectrum, SpectrumCommand,
+       SpectrumInputs, WorkOfSpectrum},
       {"formula", "closed forms and computed bounds; `formula` names one of formulas.h", true,
-       IsFormulaParameter, CheckFormula, RehearseFormula, RunFormula, NoCommand, NoInputs},
+       IsFormulaParameter, CheckFormula, RehearseFormula, RunFormula, NoCommand, NoInputs, NoWork},
   };
   return kKinds;
 }

@@ -10,6 +10,7 @@
 
 #include "experiment/settings.h"
 #include "sotto/data/dataset.h"
+#include "sotto/model_info.h"
 
 namespace sotto::server {
 
@@ -41,6 +42,11 @@ struct RunKind {
   std::string (*command)(const Settings& settings);
   // The files that a run reads.
   std::vector<NamedInput> (*inputs)(const Settings& settings);
+  // The multiply-accumulates of its training. 0: it trains no net. Negative: they depend on samples
+  // that are not here.
+  //   settings  without the model
+  //   model     null: the kind's default
+  double (*work)(const Settings& settings, const ModelInfo* model);
 };
 
 const std::vector<RunKind>& RunKinds();

