@@ -133,7 +133,7 @@ log="${work}/state/sotto-server.service.log"
 store="${work}/root/var/lib/sotto/fleet.db"
 
 wait_for() { # wait_for PATTERN FILE [COUNT]
-  for ((i = 0; i < 600; i++)); do
+  for ((i = 0; i < 1200; i++)); do
     (($(grep -cE -e "$1" "$2" 2> /dev/null || true) < ${3-1})) || return 0
     sleep 0.1
   done
@@ -157,7 +157,7 @@ trap 'echo "FAILED: line ${LINENO} of hosting.sh"' ERR
 } > "${work}/device/images"
 printf '\0\0\10\1\0\0\0\10\0\1\2\3\4\5\6\7' > "${work}/device/labels"
 start_device() { # start_device NUMBER KIT
-  "${bin}/sotto-client" --kit "$2" --server "127.0.0.1:${devices_port}" --hold 1 --give-up 60 --verbose \
+  "${bin}/sotto-client" --kit "$2" --server "127.0.0.1:${devices_port}" --hold 1 --give-up 600 --verbose \
     > "${work}/device/$1.txt" 2>&1 &
   echo $! > "${work}/device/$1.pid"
 }

@@ -5,27 +5,37 @@
 set -euo pipefail
 cd "$1"
 
-missing=0
-seen=0
-while read -r file; do
-  seen=$((seen + 1))
-  code="$(sed 's|//.*||' "${file}")"
-  own="${file%.*}.h"
-  includes="$(cat "${file}" "${own}" 2> /dev/null | grep '^#include <' || true)"
-  # need HEADER PATTERN
-  need() {
-    if grep -qE "$2" <<< "${code}" && ! grep -qF "<$1>" <<< "${includes}"; then
-      echo "${file}: names $(grep -oE "$2" <<< "${code}" | head -n 1) and does not include <$1>"
-      missing=$((missing + 1))
-    fi
+{ git ls-files 'server/*.cc' 'server/*.h' 'ports/*.cc' 'ports/*.h' 'tests/*.cc' 'tests/*.h' ||
+  find server ports tests -name '*.cc' -o -name '*.h'; } | awk '
+  BEGIN {
+    pattern["stdexcept"] = "std::(invalid_argument|logic_error|out_of_range|runtime_error)([^a-zA-Z0-9_]|$)"
+    pattern["algorithm"] = "std::(all_of|any_of|clamp|copy|copy_if|copy_n|count|count_if|equal|fill|fill_n|find" \
+      "|find_if|lower_bound|max|max_element|min|min_element|none_of|remove_if|reverse|search|shuffle|sort" \
+      "|transform|unique|upper_bound)\\("
   }
-  need stdexcept 'std::(invalid_argument|logic_error|out_of_range|runtime_error)\b'
-  need algorithm 'std::(all_of|any_of|clamp|copy|copy_if|copy_n|count|count_if|equal|fill|fill_n|find|find_if|lower_bound|max|max_element|min|min_element|none_of|remove_if|reverse|search|shuffle|sort|transform|unique|upper_bound)\('
-done < <(git ls-files 'server/*.cc' 'server/*.h' 'ports/*.cc' 'ports/*.h' 'tests/*.cc' 'tests/*.h' ||
-  find server ports tests -name '*.cc' -o -name '*.h')
-
-if ((seen < 50)); then
-  echo "only ${seen} files found: is this the source folder?"
-  exit 1
-fi
-exit $((missing > 0))
+  {
+    file = $0
+    seen++
+    while ((getline line < file) > 0) {
+      if (line ~ /^#include </) includes[file] = includes[file] line
+      sub(/\/\/.*/, "", line)
+      for (header in pattern) {
+        if (!((file, header) in named) && match(line, pattern[header])) {
+          named[file, header] = substr(line, RSTART, RLENGTH)
+        }
+      }
+    }
+    close(file)
+  }
+  END {
+    for (use in named) {
+      split(use, at, SUBSEP)
+      own = at[1]
+      sub(/\.[a-z]+$/, ".h", own)
+      if (index(includes[at[1]] includes[own], "<" at[2] ">") > 0) continue
+      print at[1] ": names " named[use] " and does not include <" at[2] ">"
+      missing++
+    }
+    if (seen < 50) print "only " seen + 0 " files found: is this the source folder?"
+    exit seen < 50 || missing > 0
+  }'
