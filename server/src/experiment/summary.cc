@@ -29,7 +29,7 @@ bool AreAlike(const CellResult& result) {
   return true;
 }
 
-// Means and deviations over the runs, if all have series of one length; else those of the first.
+// Means and deviations over the runs. If their series differ in length, the first run alone.
 void AddSeries(const CellResult& result, CellSummary* summary) {
   if (result.runs.empty()) return;
   const auto& first = result.runs.front().outcome.series;
