@@ -49,7 +49,7 @@ RISCV_PACKAGES=(gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system
 install_test_packages() {
   local packages=("${BUILD_PACKAGES[@]}" "${OPTIONAL_PACKAGES[@]}" libgtest-dev openssl
     pkg-config python3-cryptography python3-mpmath)
-  ! ${all} || packages+=(clang gcc-arm-none-eabi libnewlib-arm-none-eabi
+  ! ${all} || packages+=(clang lld gcc-arm-none-eabi libnewlib-arm-none-eabi
     libstdc++-arm-none-eabi-newlib)
   install_packages "${packages[@]}" || return
   # The sanitizers' runtime; where there is no such package, it is part of clang.
@@ -99,13 +99,17 @@ jobs="$(nproc)"
 if [[ -n "${CI-}" ]]; then export SOTTO_WARNINGS_AS_ERRORS=ON; fi
 test_options=(-DSOTTO_TESTS=ON -DSOTTO_WITH_ALL=ON "-DSOTTO_MBEDTLS3_SOURCE_DIR=${PWD}/build/cache/mbedtls-3.6")
 
-# timed WHAT COMMAND...: the time it takes becomes a row of the table.
+# What the processes that have ended so far took of the processors, in seconds.
+processor_seconds() { awk '{ printf "%d", ($16 + $17) / 100 }' "/proc/$$/stat"; }
+
+# timed WHAT COMMAND...: the time it takes, of the clock and of the processors, becomes a row of the table.
 times=()
 timed() {
-  local started="${SECONDS}" status=0
+  local started="${SECONDS}" status=0 before
+  before="$(processor_seconds)"
   echo "== $1"
   "${@:2}" || status=$?
-  times+=("$(printf '%8d s  %s' "$((SECONDS - started))" "$1")")
+  times+=("$(printf '%8d s %8d s  %s' "$((SECONDS - started))" "$(($(processor_seconds) - before))" "$1")")
   ((status == 0)) || echo "tests/run.sh: failed: $1" >&2
   return "${status}"
 }
@@ -159,7 +163,7 @@ run_tests() {
 # The seconds of all tests that have a label, of each preset; the ten longest tests.
 print_times() {
   local log
-  printf '\nWhere the time went:\n'
+  printf '\nWhere the time went, by the clock and by the processors:\n'
   printf '%s\n' "${times[@]}"
   printf '\nSeconds of all tests with a label, of which several run at a time:\n'
   for log in "${logs[@]}"; do

@@ -1,4 +1,4 @@
-# arm_linux.<cpu>: the SDK's tests and sotto-client built for 64-bit and 32-bit Arm Linux, the tests run
+# arm_linux.<cpu>: sotto-client built for 64-bit and 32-bit Arm Linux, and for 32 bits the SDK's tests, which run
 # under QEMU; arm_linux_fleet_test: those clients in a live fleet. One CPU takes Mbed TLS 3.6, the
 # other 2.28.
 if(SOTTO_SANITIZE)

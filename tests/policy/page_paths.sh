@@ -22,48 +22,85 @@ complain() {
   status=1
 }
 
-# The page without its fenced blocks.
-prose() { awk '/^```/ { inside = !inside; next } !inside' "$1"; }
-
-# The anchors of a page's headings, as GitHub makes them.
-anchors() {
-  prose "$1" | sed -nE 's/^#+ +//p' | tr '[:upper:]' '[:lower:]' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'
-}
-
-check_link() {
-  local target="${1%%#*}" anchor='' file
-  [[ "$1" != *#* ]] || anchor="${1#*#}"
-  file="$(realpath -m --relative-to=. "$(dirname "${page}")/${target}")"
-  [[ -n "${target}" ]] || file="${page}"
-  if [[ ! -e "${file}" ]]; then
-    complain "the link leads nowhere: $1"
-  elif [[ -n "${anchor}" ]] && ! anchors "${file}" | grep -qxF -e "${anchor}"; then
-    complain "${file} has no heading for #${anchor}"
-  fi
-  [[ "${file}" != *.md ]] || echo "${page} ${file}" >> "${work}/links"
+# For each page, its prose, which is what stands outside fenced blocks: "anchor PAGE ANCHOR" of each heading, as GitHub
+# makes them; "link PAGE TARGET FILE ANCHOR" of each link within the project, where FILE is the target seen from the
+# source folder and ANCHOR may be empty; "path PAGE PATH" of each path in backquotes.
+list_targets() {
+  awk '
+    function whole(path,    part, count, i, kept, text) {
+      count = split(path, part, "/")
+      kept = 0
+      for (i = 1; i <= count; i++) {
+        if (part[i] == "" || part[i] == ".") continue
+        if (part[i] == ".." && kept > 0 && part[kept] != "..") kept--
+        else part[++kept] = part[i]
+      }
+      for (i = 1; i <= kept; i++) text = text (i > 1 ? "/" : "") part[i]
+      return text == "" ? "." : text
+    }
+    function tell(    text, found, file, anchor, folder) {
+      folder = page
+      if (!sub("/[^/]*$", "", folder)) folder = "."
+      text = prose
+      while (match(text, /\]\([^) ]+\)/)) {
+        found = substr(text, RSTART + 2, RLENGTH - 3)
+        text = substr(text, RSTART + RLENGTH)
+        if (found ~ /^[a-z]+:\/\//) continue
+        file = anchor = found
+        sub(/#.*/, "", file)
+        if (!sub(/^[^#]*#/, "", anchor)) anchor = ""
+        print "link", page, found, (file == "" ? page : whole(folder "/" file)), anchor
+      }
+      text = prose
+      while (match(text, /`(sdk|ports|server|examples|tests|toolchains)\/[A-Za-z0-9_.\/*-]*`/)) {
+        found = substr(text, RSTART + 1, RLENGTH - 2)
+        text = substr(text, RSTART + RLENGTH)
+        if (page != "DESIGN.md" && !((page, found) in told)) print "path", page, found
+        told[page, found]
+      }
+    }
+    FNR == 1 { if (page != "") tell(); page = FILENAME; prose = ""; inside = 0 }
+    /^```/ { inside = !inside; next }
+    inside { next }
+    { prose = prose $0 " " }
+    /^#+ / {
+      anchor = tolower($0)
+      sub(/^#+ +/, "", anchor)
+      gsub(/[^a-z0-9 _-]/, "", anchor)
+      gsub(/ /, "-", anchor)
+      print "anchor", page, anchor
+    }
+    END { tell() }' "$@"
 }
 
 check_path() {
   compgen -G "$1" > /dev/null || complain "there is no $1"
 }
 
+mapfile -t pages < <(list_pages)
+list_targets "${pages[@]}" > "${work}/targets"
+declare -A headings=()
+while read -r _ page anchor; do
+  headings["${page}#${anchor}"]=1
+done < <(grep '^anchor ' "${work}/targets")
+
 links=0
-while IFS= read -r page; do
-  while IFS= read -r target; do
-    links=$((links + 1))
-    check_link "${target}"
-  done < <(prose "${page}" | tr '\n' ' ' | grep -oE '\]\([^) ]+\)' | sed -E 's/^\]\(|\)$//g' |
-    grep -vE '^[a-z]+://' || true)
-  [[ "${page}" != DESIGN.md ]] || continue  # all of its paths below
-  while IFS= read -r path; do
-    check_path "${path}"
-  done < <(prose "${page}" | tr '\n' ' ' |
-    grep -oE '`(sdk|ports|server|examples|tests|toolchains)/[A-Za-z0-9_./*-]*`' | tr -d '`' | sort -u || true)
-done < <(list_pages)
+while read -r _ page target file anchor; do
+  links=$((links + 1))
+  if [[ ! -e "${file}" ]]; then
+    complain "the link leads nowhere: ${target}"
+  elif [[ -n "${anchor}" && -z "${headings["${file}#${anchor}"]-}" ]]; then
+    complain "${file} has no heading for #${anchor}"
+  fi
+done < <(grep '^link ' "${work}/targets")
+awk '$1 == "link" && $4 ~ /[.]md$/ { print $2, $4 }' "${work}/targets" > "${work}/links"
 ((links > 40)) || {
   echo "only ${links} links found: is this the source folder?"
   status=1
 }
+while read -r _ page path; do
+  check_path "${path}"
+done < <(grep '^path ' "${work}/targets")
 
 # The map: also what stands outside backquotes. A file that a walk adds is not there yet: it has NAME in
 # its name.
