@@ -285,9 +285,10 @@ class ExampleFiles : public DataFiles {
     LoggedRun run;
     run.outcome.figures["accuracy"] = 0.5;
     run.outcome.series["loss"] = {1, 0.5};
+    run.outcome.core_seconds = 1.5;
     run.inputs["data"] = {"plain.csv", std::string(64, '0')};
     run.build = "a build";
-    RunLogFile(Path("runs.jsonl")).Append("key", "simulation", {{"rounds", "2"}}, run, 1.5);
+    RunLogFile(Path("runs.jsonl")).Append("key", "simulation", {{"rounds", "2"}}, run);
   }
 };
 

@@ -320,7 +320,8 @@ TEST(Experiment, ThePageOfResultsIsMadeFromTheFolders) {
   ASSERT_EQ(SottoLab("experiment dp-fed-ls-epsilons --out " + folder.Path("out")).exit_code, 0);
   const Outcome page = SottoLab("experiment results " + folder.Path("out"));
   EXPECT_EQ(page.exit_code, 0) << page.output;
-  EXPECT_NE(page.output.find("| 8 of 16 cells have its digits | **agrees**: "), std::string::npos)
+  EXPECT_NE(page.output.find("| seconds | 8 of 16 cells have its digits | **agrees**: "),
+            std::string::npos)
       << page.output;
   EXPECT_NE(page.output.find("| `dp-fed-ls-table2` |"), std::string::npos);
   EXPECT_NE(page.output.find("not run with "), std::string::npos);

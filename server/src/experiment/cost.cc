@@ -1,6 +1,7 @@
 #include "experiment/cost.h"
 
-#include <string>
+#include <cmath>
+#include <fmt/format.h>
 
 #include "base/built_in.h"
 #include "experiment/grid.h"
@@ -51,6 +52,14 @@ double MultiplyAccumulatesOf(const Definition& definition) {
 
 double CoreHoursOf(double multiply_accumulates) {
   return multiply_accumulates / kMultiplyAccumulatesASecond / 3600;
+}
+
+std::string CoreHoursText(double hours) {
+  if (hours < 0.0095) return "seconds";
+  if (hours < 0.095) return fmt::format("{:.2f}", hours);
+  if (hours < 9.95) return fmt::format("{:.1f}", hours);
+  const double unit = std::pow(10, std::floor(std::log10(hours)) - 1);
+  return fmt::format("{:.0f}", std::round(hours / unit) * unit);
 }
 
 }  // namespace sotto::server

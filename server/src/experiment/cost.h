@@ -3,6 +3,8 @@
 // Pure functions: safe from any thread.
 #pragma once
 
+#include <string>
+
 #include "experiment/definition.h"
 
 namespace sotto::server {
@@ -16,5 +18,8 @@ double MultiplyAccumulatesOf(const Definition& definition);
 // of LeNet on one thread of an x86-64 processor. An order of magnitude: other nets and machines
 // differ by a factor of a few; svhn-cnn had 1.5e10.
 double CoreHoursOf(double multiply_accumulates);
+
+// "0.03", "1.4", "9400": with the digits that mean something. "seconds" for less.
+std::string CoreHoursText(double hours);
 
 }  // namespace sotto::server

@@ -180,15 +180,9 @@ std::string CountsText(const CoveredCounts& counts) {
                      counts.with_experiment, counts.with_reason, counts.with_nothing);
 }
 
-// The core hours of so many multiply-accumulates, with one or two digits that mean something.
+// The core hours of so many multiply-accumulates.
 std::string WorkText(double work) {
-  if (work == 0) return "seconds";
-  if (work < 0) return "unknown";
-  const double hours = CoreHoursOf(work);
-  if (hours < 0.1) return "below 0.1";
-  if (hours < 9.95) return fmt::format("{:.1f}", hours);
-  const double unit = std::pow(10, std::floor(std::log10(hours)) - 1);
-  return fmt::format("{:.0f}", std::round(hours / unit) * unit);
+  return work < 0 ? "unknown" : CoreHoursText(CoreHoursOf(work));
 }
 
 std::string Joined(const std::vector<std::string>& names, const char* between,

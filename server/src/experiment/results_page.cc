@@ -3,12 +3,18 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <fstream>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
+#include "base/json_text.h"
+#include "experiment/cost.h"
+#include "experiment/run_log.h"
 #include "experiment/table.h"
 #include "sotto/version.h"
 
@@ -16,6 +22,12 @@ namespace sotto::server {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// What a folder of results has.
+struct FolderResults {
+  Json results;                      // results.json
+  std::optional<double> core_hours;  // of its runs; absent: not measured
+};
 
 constexpr char kHead[] =
     "# What came out\n\n"
@@ -27,7 +39,8 @@ constexpr char kHead[] =
     "writes\n"
     "this page from folders of results. The whole report of a row is `report.html` in the folder "
     "that\n"
-    "`sotto-lab experiment NAME` writes.\n\n";
+    "`sotto-lab experiment NAME` writes. Core hours are measured: the processor time of all its "
+    "runs.\n\n";
 
 // A text as a cell of a table.
 std::string AsCell(std::string text) {
@@ -72,11 +85,13 @@ std::string RunsText(const Json& results) {
   return AsCell(text);
 }
 
-Row RowOf(const Json& results) {
+Row RowOf(const FolderResults& folder) {
+  const Json& results = folder.results;
   return {fmt::format("`{}`", results.at("experiment").get<std::string>()),
           AsCell(results.at("paper").get<std::string>()),
           AsCell(results.at("data").get<std::string>()),
           RunsText(results),
+          folder.core_hours ? CoreHoursText(*folder.core_hours) : "-",
           BesidePaper(results),
           Verdicts(results),
           results.at("sotto_version").get<std::string>()};
@@ -88,15 +103,16 @@ Row RowWithout(const Definition& d) {
           "-",
           "-",
           "-",
+          "-",
           fmt::format("not run with {}", kVersion),
           "-"};
 }
 
 // "12 claims agree, 3 differ, 5 are open."
-std::string Counts(const std::vector<Json>& results) {
+std::string Counts(const std::vector<FolderResults>& results) {
   std::map<std::string, size_t> counts;
-  for (const Json& one : results) {
-    for (const Json& verdict : one.at("verdicts")) {
+  for (const FolderResults& one : results) {
+    for (const Json& verdict : one.results.at("verdicts")) {
       const std::string text = verdict.at("verdict").get<std::string>();
       ++counts[text.substr(0, text.find_first_of(" :"))];
     }
@@ -105,17 +121,39 @@ std::string Counts(const std::vector<Json>& results) {
                      counts["agrees"], counts["differs"], counts["open"]);
 }
 
+FolderResults ResultsIn(const std::string& folder) {
+  const std::string path = folder + "/results.json";
+  std::ifstream file(path);
+  if (!file) {
+    throw std::invalid_argument(
+        fmt::format("{}: it has no results.json; `sotto-lab experiment NAME` writes it", folder));
+  }
+  FolderResults found;
+  found.results = TryParseJson(std::string(std::istreambuf_iterator<char>(file), {}));
+  if (!found.results.is_object()) {
+    throw std::invalid_argument(path + ": it is no JSON; make it anew");
+  }
+  std::vector<std::string> keys;
+  for (const Json& cell : found.results.value("cells", Json::array())) {
+    for (const Json& key : cell.value("keys", Json::array())) keys.push_back(key);
+  }
+  found.core_hours = RunLogFile(folder + "/runs.jsonl").CoreHours(keys);
+  return found;
+}
+
 }  // namespace
 
 std::string ResultsPage(const std::vector<Definition>& definitions,
-                        const std::vector<Json>& results) {
-  Table table = {
-      {"experiment", "repeats", "data", "runs", "cells beside the paper", "verdicts", "version"}};
+                        const std::vector<std::string>& folders) {
+  std::vector<FolderResults> results;
+  for (const std::string& folder : folders) results.push_back(ResultsIn(folder));
+  Table table = {{"experiment", "repeats", "data", "runs", "core hours", "cells beside the paper",
+                  "verdicts", "version"}};
   try {
     for (const Definition& d : definitions) {
       const size_t before = table.size();
-      for (const Json& one : results) {
-        if (one.at("experiment") == d.name) table.push_back(RowOf(one));
+      for (const FolderResults& one : results) {
+        if (one.results.at("experiment") == d.name) table.push_back(RowOf(one));
       }
       if (table.size() == before) table.push_back(RowWithout(d));
     }

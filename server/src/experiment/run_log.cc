@@ -33,6 +33,7 @@ Json ToJson(const Outcome& outcome) {
   Json json = {{"figures", outcome.figures}, {"series", outcome.series}};
   if (!outcome.note.empty()) json["note"] = outcome.note;
   if (outcome.is_refused) json["refused"] = true;
+  if (outcome.core_seconds) json["core_seconds"] = *outcome.core_seconds;
   return json;
 }
 
@@ -46,6 +47,8 @@ Outcome OutcomeOf(const Json& json) {
   }
   outcome.note = json.value("note", "");
   outcome.is_refused = json.value("refused", false);
+  const auto seconds = json.find("core_seconds");
+  if (seconds != json.end()) outcome.core_seconds = seconds->get<double>();
   return outcome;
 }
 
@@ -100,8 +103,11 @@ std::string RunKey(const std::string& kind, const Settings& settings) {
   return Sha256Hex(JsonText(Json{{"kind", kind}, {"settings", decisive}}));
 }
 
-RunLogFile::RunLogFile(const std::string& path) : path_(path), claims_(ClaimPathOf(path)) {
-  ReadOn();
+RunLogFile::RunLogFile(const std::string& path) : path_(path) { ReadOn(); }
+
+posix::ClaimFile& RunLogFile::Claims() {
+  std::call_once(has_claims_, [this] { claims_.emplace(ClaimPathOf(path_)); });
+  return *claims_;
 }
 
 void RunLogFile::ReadOn() {
@@ -135,7 +141,7 @@ void RunLogFile::Refresh() {
 }
 
 std::optional<posix::Claim> RunLogFile::TryClaim(const std::string& key) {
-  return claims_.Try(NumberOf(key));
+  return Claims().Try(NumberOf(key));
 }
 
 size_t RunLogFile::Import(const std::string& path) {
@@ -162,20 +168,29 @@ std::optional<LoggedRun> RunLogFile::Find(const std::string& key) const {
   return found == runs_.end() ? std::nullopt : std::optional<LoggedRun>(found->second);
 }
 
+std::optional<double> RunLogFile::CoreHours(const std::vector<std::string>& keys) const {
+  double seconds = 0;
+  for (const std::string& key : keys) {
+    const std::optional<LoggedRun> run = Find(key);
+    if (!run || !run->outcome.core_seconds) return std::nullopt;
+    seconds += *run->outcome.core_seconds;
+  }
+  return seconds / 3600;
+}
+
 size_t RunLogFile::size() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return runs_.size();
 }
 
 void RunLogFile::Append(const std::string& key, const std::string& kind, const Settings& settings,
-                        const LoggedRun& run, double seconds) {
+                        const LoggedRun& run) {
   Json json = {{"key", key},
                {"kind", kind},
                {"build", run.build},
                {"settings", settings},
                {"inputs", InputsToJson(run.inputs)}};
   json.update(ToJson(run.outcome));
-  json["seconds"] = seconds;
   const std::lock_guard<std::mutex> lock(mutex_);
   AppendLine(Sealed(JsonText(json)));
   runs_[key] = run;
@@ -183,7 +198,7 @@ void RunLogFile::Append(const std::string& key, const std::string& kind, const S
 
 // One process at a time. What a killed one left of a line ends before this one begins.
 void RunLogFile::AppendLine(const std::string& line) {
-  const posix::Claim claim = claims_.Wait(kAppending);
+  const posix::Claim claim = Claims().Wait(kAppending);
   const bool is_cut = !EndsInLine(path_);
   errno = 0;
   std::ofstream file(path_, std::ios::binary | std::ios::app);

@@ -19,6 +19,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "experiment/settings.h"
 #include "sotto/posix/claim_file.h"
@@ -57,19 +58,24 @@ class RunLogFile {
   std::optional<LoggedRun> Find(const std::string& key) const;
 
   // Appends a run. Throws std::runtime_error if it cannot be written.
-  //   seconds  that it took; for people
   void Append(const std::string& key, const std::string& kind, const Settings& settings,
-              const LoggedRun& run, double seconds);
+              const LoggedRun& run);
+
+  // The time of one core that these runs took, in hours. Absent if a run is not here, or was not
+  // measured.
+  std::optional<double> CoreHours(const std::vector<std::string>& keys) const;
 
   size_t size() const;
 
  private:
+  posix::ClaimFile& Claims();  // made when it is needed: who only reads leaves no file
   void ReadOn();
   void Add(const std::string& line);
   void AppendLine(const std::string& line);
 
   const std::string path_;
-  posix::ClaimFile claims_;
+  std::optional<posix::ClaimFile> claims_;
+  std::once_flag has_claims_;
   mutable std::mutex mutex_;
   std::map<std::string, LoggedRun> runs_;
   int64_t read_ = 0;  // bytes of the file, all of them whole lines

@@ -10,6 +10,7 @@
 
 #include "base/build.h"
 #include "base/parallel.h"
+#include "base/thread_cpu.h"
 #include "plans/calibration.h"
 #include "sim/peer_data.h"
 #include "sim/simulation_request.h"
@@ -160,13 +161,12 @@ class Runner {
   void DoOne(size_t index) {
     const CellRun& run = runs_[index];
     const Settings settings = SettingsOf(run);
-    const auto start = std::chrono::steady_clock::now();
+    const uint64_t start = ThreadCpuNs();
     const InputDigests inputs = inputs_.Read(kind_.inputs(settings));  // before they are opened
-    const Outcome outcome = OutcomeOf(run, settings);
+    Outcome outcome = OutcomeOf(run, settings);
     if (MustStop()) return;  // it may have been cut short
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    log_.Append(RunKey(kind_.name, settings), kind_.name, settings, {outcome, inputs, BuildText()},
-                took.count());
+    outcome.core_seconds = static_cast<double>(ThreadCpuNs() - start) * 1e-9;
+    log_.Append(RunKey(kind_.name, settings), kind_.name, settings, {outcome, inputs, BuildText()});
     Finish(index, outcome);
   }
 

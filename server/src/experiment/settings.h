@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ struct Outcome {
   std::map<std::string, std::vector<double>> series;  // "round", "accuracy"; NaN: not finite
   std::string note;         // what to know about it: training diverged; may be empty
   bool is_refused = false;  // there is no such run: the note says why
+  // The time that it took of one core. Absent for a run of a program that did not measure it.
+  std::optional<double> core_seconds = {};
 };
 
 }  // namespace sotto::server

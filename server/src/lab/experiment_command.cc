@@ -1,15 +1,9 @@
 // The command `sotto-lab experiment`: its options, and what it prints of all experiments.
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
-#include <iterator>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
-#include "base/json_text.h"
 #include "experiment/coverage.h"
 #include "experiment/library.h"
 #include "experiment/origins.h"
@@ -33,25 +27,6 @@ void PrintSettings(bool is_markdown) {
       fmt::print("  {:<22}{:<7}{}\n", origin.option, Name(origin.decider), origin.text);
     }
   }
-}
-
-nlohmann::ordered_json ResultsIn(const std::string& folder) {
-  const std::string path = folder + "/results.json";
-  std::ifstream file(path);
-  if (!file) {
-    throw std::invalid_argument(
-        fmt::format("{}: it has no results.json; `sotto-lab experiment NAME` writes it", folder));
-  }
-  const nlohmann::ordered_json json =
-      TryParseJson(std::string(std::istreambuf_iterator<char>(file), {}));
-  if (!json.is_object()) throw std::invalid_argument(path + ": it is no JSON; make it anew");
-  return json;
-}
-
-void PrintResultsPage(const std::vector<std::string>& folders) {
-  std::vector<nlohmann::ordered_json> results;
-  for (const std::string& folder : folders) results.push_back(ResultsIn(folder));
-  fmt::print("{}", ResultsPage(BuiltInExperiments(), results));
 }
 
 void PrintList(bool is_markdown) {
@@ -79,7 +54,9 @@ std::string DefaultFolder(const Definition& d, bool is_quick) {
 void RunCommand(ExperimentOptions o) {
   if (o.name == "list") return PrintList(o.is_markdown);
   if (o.name == "settings") return PrintSettings(o.is_markdown);
-  if (o.name == "results") return PrintResultsPage(o.folders);
+  if (o.name == "results") {
+    return fmt::print("{}", ResultsPage(BuiltInExperiments(), o.folders));
+  }
   if (o.name == "coverage") return PrintCoverage(o);
   const Definition definition = OpenExperiment(o.name);
   if (o.grid.out.empty()) o.grid.out = DefaultFolder(definition, o.grid.is_quick);

@@ -20,6 +20,7 @@
 #include "base/gave_up.h"
 #include "base/json_text.h"
 #include "experiment/charts.h"
+#include "experiment/cost.h"
 #include "experiment/library.h"
 #include "experiment/result_files.h"
 #include "experiment/runner.h"
@@ -157,8 +158,8 @@ class ExperimentRun {
     WriteResults(report_, summary);
     fmt::print(stderr,
                "{}: results.json, results.csv, report.txt, report.md, report.html, chart.svg; "
-               "{} has the finished runs\n",
-               report_, PathOf(o_, kRuns));
+               "{} has the finished runs{}\n",
+               report_, PathOf(o_, kRuns), CostOf(summary, log));
     if (summary.runs_missing > 0) {
       throw Stopped(posix::StopSignal(),
                     fmt::format("stopped: {} missing; the same command goes on",
@@ -167,6 +168,15 @@ class ExperimentRun {
   }
 
  private:
+  static std::string CostOf(const Summary& summary, const RunLogFile& log) {
+    std::vector<std::string> keys;
+    for (const CellSummary& cell : summary.cells) {
+      keys.insert(keys.end(), cell.keys.begin(), cell.keys.end());
+    }
+    const std::optional<double> hours = log.CoreHours(keys);
+    return hours ? "; core hours: " + CoreHoursText(*hours) : "";
+  }
+
   void NameStandIn() const {
     if (data_.advice.empty()) return;
     fmt::print(stderr, "{} runs on {}, a stand-in for {}; {}\n", definition_.name, data_.label,

@@ -1,21 +1,12 @@
 #include "net/loop_monitor.h"
 
 #include <algorithm>
-#include <ctime>
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "base/thread_cpu.h"
+
 namespace sotto::server {
-namespace {
-
-// What this thread has computed so far.
-uint64_t ThreadCpuNs() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
-
-}  // namespace
 
 const char* LoopMonitor::NameOf(LoopWork work) {
   constexpr const char* kNames[kLoopWorks] = {"accept", "strangers", "handshake", "request",

@@ -234,7 +234,7 @@ TEST(ExperimentRuns, ARunOfAFileThatHasAnotherContentNowIsMadeAnew) {
     for (const Cell& cell : grid.cells) {
       const Settings settings = SettingsOfRun(cell, 1);
       log.Append(RunKey("simulation", settings), "simulation", settings,
-                 {Outcome(), inputs, "another build"}, 1);
+                 {Outcome(), inputs, "another build"});
     }
   }
   EXPECT_EQ(kept().done, 2U);
@@ -254,9 +254,11 @@ TEST(ExperimentRuns, ALineThatIsNotAsItWasWrittenCountsForNothing) {
   const std::string path = folder.Path("runs.jsonl");
   Outcome outcome;
   outcome.figures["accuracy"] = 0.25;
-  RunLogFile(path).Append("key", "simulation", {}, {outcome, {}, "build"}, 1);
+  outcome.core_seconds = 1.5;
+  RunLogFile(path).Append("key", "simulation", {}, {outcome, {}, "build"});
   ASSERT_TRUE(RunLogFile(path).Find("key").has_value());
   EXPECT_EQ(RunLogFile(path).Find("key")->build, "build");
+  EXPECT_EQ(RunLogFile(path).Find("key")->outcome.core_seconds, 1.5);
   std::string text;
   {
     std::ifstream file(path);
