@@ -39,6 +39,8 @@ TEST(Account, EpsilonSaysWhatItsFigureMeans) {
   const Json none =
       AccountJson("epsilon --sampling none --noise-multiplier 0 --rounds 1 --delta 0.1");
   EXPECT_EQ(none["epsilon"], "Infinity");
+  const Outcome sampled = Sotto("account epsilon --rounds 10 " + std::string(kPoissonRounds));
+  EXPECT_EQ(sampled.output.find("no epsilon is proved"), std::string::npos) << sampled.output;
 }
 
 TEST(Account, MarksTheApproximationWhereverItIsPrinted) {

@@ -81,6 +81,8 @@ Answer OfRounds(const AccountOptions& o, const std::vector<privacy::GaussianRoun
   const double delta = DeltaOf(o);
   Answer answer = {AccountFor(rounds, delta, accountant), {}, 0.0};
   if (!answer.accounted.is_upper_bound) return answer;
+  answer.strength.epsilon = answer.accounted.epsilon;
+  answer.strength.delta = delta;
   const double mu = privacy::UnsampledMu(rounds);
   answer.strength.attacker_right = std::min(privacy::AttackerRight(answer.accounted.epsilon, delta),
                                             privacy::AttackerRight(mu, privacy::Deviations()));
