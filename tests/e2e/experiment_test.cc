@@ -124,7 +124,8 @@ TEST(Experiment, ListsWhatOfThePapersItRepeatsWithWhatCameOut) {
   ASSERT_EQ(SottoLab("experiment f-dp-fig3" + out).exit_code, 0);
   const Outcome list = SottoLab("experiment coverage --out " + folder.path());
   EXPECT_EQ(list.exit_code, 0);
-  EXPECT_NE(list.output.find("Table H.7       none: settings without a result"), std::string::npos)
+  EXPECT_NE(list.output.find("Table H.7            none: settings without a result"),
+            std::string::npos)
       << list.output;
   EXPECT_NE(list.output.find("f-dp-fig3: agrees 2\n"), std::string::npos) << list.output;
   const Outcome page = SottoLab("experiment coverage --markdown");
@@ -137,8 +138,10 @@ TEST(Experiment, RefusesWhatItDoesNotKnow) {
   ExpectLabUsageError("experiment dp-fed-ls-table2 --data mnist",
                       "run sotto-lab data fetch mnist DIR");
   ExpectLabUsageError("experiment dp-fed-ls-table2 --dry-run --data synthetic --only smoothing=7",
-                      "no cell");
+                      "smoothing has no value 7, but 0; 1; 2; 3");
   const std::string dry = "experiment dp-fed-ls-table2 --dry-run --data synthetic ";
+  ExpectLabUsageError("experiment list mine", "list is about all experiments");
+  ExpectLabUsageError("experiment results", "name the folders that have results.json");
   ExpectLabUsageError(dry + "--only smothing=1", "did you mean smoothing?");
   ExpectLabUsageError(dry + "--only smoothing", "expected AXIS=VALUE");
   ExpectLabUsageError(dry + "--only smoothing=0 --only smoothing=1", "write smoothing=VALUE,VALUE");

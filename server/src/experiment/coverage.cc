@@ -242,6 +242,7 @@ std::string VerdictText(const nlohmann::ordered_json& results) {
   std::map<std::string, size_t> counts;
   for (const auto& verdict : results.value("verdicts", nlohmann::ordered_json::array())) {
     const std::string text = verdict.value("verdict", "");
+    if (text == "no runs") continue;  // of cells that were not run
     ++counts[text.substr(0, text.find_first_of(" :;"))];
   }
   std::vector<std::string> texts;
@@ -315,10 +316,10 @@ std::string CoverageText(const Coverage& coverage, const VerdictOf& verdict) {
                         CountsText(CountCovered(coverage, paper)));
     for (const CoveredItem& item : coverage.items) {
       if (item.paper != paper.key) continue;
-      text += fmt::format("  {:<16}{}\n", item.name, EntryText(item));
+      text += fmt::format("  {:<21}{}\n", item.name, EntryText(item));
       for (const std::string& name : item.experiments) {
         const std::string seen = verdict ? verdict(name) : kNotRun;
-        if (seen != kNotRun) text += fmt::format("  {:<16}  {}: {}\n", "", name, seen);
+        if (seen != kNotRun) text += fmt::format("  {:<21}  {}: {}\n", "", name, seen);
       }
     }
   }

@@ -187,6 +187,7 @@ const Keys<Comparison>& ComparisonKeys() {
   static const Keys<Comparison> kKeys = {{"text", Into(&Comparison::text)},
                                          {"by", Into(&Comparison::by)},
                                          {"at", Into(&Comparison::at)},
+                                         {"except", Into(&Comparison::except)},
                                          {"cells", Into(&Comparison::cells)},
                                          {"than", Into(&Comparison::than)},
                                          {"value", Into(&Comparison::value)},
@@ -314,6 +315,11 @@ bool Meets(const Assignments& cell, const Assignments& conditions) {
   });
 }
 
+bool MeetsOne(const Assignments& cell, const Assignments& conditions) {
+  return std::any_of(conditions.begin(), conditions.end(),
+                     [&](const Assignment& condition) { return Meets(cell, {condition}); });
+}
+
 std::string TextOf(const Assignments& assignments) {
   std::string text;
   for (const Assignment& assignment : assignments) {
@@ -337,12 +343,13 @@ Definition ParseDefinition(const std::string& path, const std::string& text) {
       line = setting.line;
       AddSetting(setting, definition);
     }
-    line = 1;
+    line = 0;  // it is about all of it
     RequireWhole(definition);
   } catch (const posix::TomlError& error) {
     throw std::invalid_argument(error.In(path));
   } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument(fmt::format("{}:{}: {}", path, line, error.what()));
+    const std::string place = line > 0 ? fmt::format("{}:{}", path, line) : path;
+    throw std::invalid_argument(fmt::format("{}: {}", place, error.what()));
   }
   return definition;
 }

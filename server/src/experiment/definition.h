@@ -28,6 +28,7 @@ const std::string* Find(const Assignments& assignments, const std::string& name)
 
 // True if `cell` has the value of each condition.
 bool Meets(const Assignments& cell, const Assignments& conditions);
+bool MeetsOne(const Assignments& cell, const Assignments& conditions);
 
 // "sampling=uniform epsilon=6"
 std::string TextOf(const Assignments& assignments);
@@ -89,9 +90,10 @@ const char* Name(Expectation expectation);  // "higher", "lower", "equal", "open
 // What is said of the grid: cells at `cells` against those at `than`, which differ in nothing else,
 // or against a number.
 struct Comparison {
-  std::string text;  // as the paper says it
-  std::string by;    // who says it: "paper", or "recomputed" if this project did
-  Assignments at;    // only cells that meet this
+  std::string text;    // as the paper says it
+  std::string by;      // who says it: "paper", or "recomputed" if this project did
+  Assignments at;      // only cells that meet this
+  Assignments except;  // but none that meets one of these
   Assignments cells;
   Assignments than;
   std::optional<double> value;  // instead of `than`

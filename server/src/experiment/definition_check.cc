@@ -47,6 +47,7 @@ void RequirePaperRow(const Definition& d, const PaperRow& row) {
 
 void RequireClaim(const Definition& d, const Comparison& claim) {
   RequireConditions(d, claim.at);
+  RequireConditions(d, claim.except);
   RequireConditions(d, claim.cells);
   RequireConditions(d, claim.than);
   if (claim.than.empty() != claim.value.has_value()) {

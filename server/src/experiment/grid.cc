@@ -116,6 +116,16 @@ void RequireEffect(const Definition& definition, const Axis& axis) {
                   definition.name, axis.name));
 }
 
+// Refuses an --only with a value that its axis does not have.
+void RequireValues(const Axis& axis, const std::string& only) {
+  std::istringstream list(only.substr(only.find('=') + 1));
+  for (std::string value; std::getline(list, value, ',');) {
+    if (std::find(axis.values.begin(), axis.values.end(), value) != axis.values.end()) continue;
+    throw std::invalid_argument(fmt::format("--only {}: {} has no value {}, but {}", only,
+                                            axis.name, value, fmt::join(axis.values, "; ")));
+  }
+}
+
 // Refuses an --only that names no axis, or one twice.
 void RequireAxes(const Definition& definition, const std::vector<std::string>& only) {
   std::vector<std::string> names;
@@ -138,6 +148,7 @@ void RequireAxes(const Definition& definition, const std::vector<std::string>& o
       throw std::invalid_argument(
           fmt::format("--only {}: {} is there twice; write {}=VALUE,VALUE", one, name, name));
     }
+    RequireValues(*FindAxis(definition, name), one);
     seen.push_back(name);
   }
 }

@@ -38,6 +38,16 @@ std::string DeciderText(Decider decider) {
   return "";
 }
 
+// A text may go on with another decider: "paper: 0.1; ours: 0.5 in the other form".
+std::string DecidersText(const Origin& origin) {
+  std::string text = DeciderText(origin.decider);
+  for (const Decider other : {Decider::kOpen, Decider::kOurs}) {
+    const bool is_there = origin.text.find(fmt::format("; {}: ", Name(other))) != std::string::npos;
+    if (is_there && other != origin.decider) text += ", and " + DeciderText(other);
+  }
+  return text;
+}
+
 // The options of all cells, those with an origin first.
 std::vector<std::string> OptionsOf(const Definition& d, const std::vector<Settings>& cells) {
   std::vector<std::string> options;
@@ -86,7 +96,7 @@ Row DecidedBy(const Definition& d, const ChosenData& data, bool is_quick,
   }
   const Origin* origin = FindOrigin(d, option);
   if (origin == nullptr) return {"not stated", ""};
-  return {DeciderText(origin->decider), origin->text};
+  return {DecidersText(*origin), origin->text};
 }
 
 }  // namespace

@@ -143,11 +143,23 @@ std::string SeedsText(const ClaimVerdict& verdict, const Difference& d) {
   return text;
 }
 
+// Of the experiment's figure as many as in its table; of another one so many that what decides the
+// row has two digits.
+int DecimalsOf(const Definition& definition, const Comparison& claim, const Difference& d) {
+  constexpr int kMost = 6;
+  if (claim.figure.empty() || claim.figure == definition.figure) return definition.decimals;
+  const double error = d.here.count < 2 ? 0 : d.here.standard_error();
+  double least = claim.within > 0 ? claim.within : std::fabs(d.here.mean);
+  if (error > 0) least = std::min(least, error);
+  if (least <= 0) return definition.decimals;
+  return std::clamp(1 - static_cast<int>(std::floor(std::log10(least))), 0, kMost);
+}
+
 Row DifferenceRow(const Summary& summary, const ClaimVerdict& verdict,
                   const Difference& difference) {
-  const int decimals = summary.definition.decimals;
-  const std::string at = TextOf(difference.at);
   const Comparison& claim = verdict.claim;
+  const int decimals = DecimalsOf(summary.definition, claim, difference);
+  const std::string at = TextOf(difference.at);
   return {at.empty() ? "all" : at,
           ComparedText(claim),
           difference.paper ? SignedText(*difference.paper, decimals) : "-",
@@ -243,7 +255,9 @@ Table Head(const Summary& summary) {
 }
 
 std::string VerdictHead(const Summary& summary, const ClaimVerdict& verdict) {
-  const std::string by = verdict.claim.by.empty() ? "paper" : verdict.claim.by;
+  const bool has_paper = summary.definition.source.rfind("none", 0) != 0;
+  const std::string whose = has_paper ? "paper" : "claim";
+  const std::string by = verdict.claim.by.empty() ? whose : verdict.claim.by;
   return fmt::format("{}: {} -- {}{}", by, verdict.claim.text, verdict.text(),
                      summary.runs_missing > 0 ? ", so far: runs are missing" : "");
 }

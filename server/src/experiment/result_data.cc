@@ -117,6 +117,7 @@ Json DifferenceToJson(const Difference& d, double within) {
   json["equal"] = d.is_decided && within > 0 ? Json(d.is_equal) : Json(nullptr);
   json["p_different"] = d.p_different;
   json["p_equal"] = within > 0 ? Json(d.p_equal) : Json(nullptr);
+  json["p_beyond"] = within > 0 ? Json(d.p_beyond) : Json(nullptr);
   json["p_contradicts"] = d.p_contradicts;
   json["p_holm"] = d.p_holm;
   json["seeds_to_differ"] = SeedsToJson(d.seeds_to_differ);
@@ -125,12 +126,19 @@ Json DifferenceToJson(const Difference& d, double within) {
 }
 
 Json VerdictToJson(const ClaimVerdict& verdict) {
-  const double within = verdict.claim.within;
-  Json json = {{"claim", verdict.claim.text},
-               {"by", verdict.claim.by},
-               {"expected", Name(verdict.claim.expected)},
+  const Comparison& claim = verdict.claim;
+  const double within = claim.within;
+  Json json = {{"claim", claim.text},
+               {"by", claim.by},
+               {"at", AtToJson(claim.at)},
+               {"except", AtToJson(claim.except)},
+               {"cells", AtToJson(claim.cells)},
+               {"than", claim.value ? Json(nullptr) : AtToJson(claim.than)},
+               {"value", claim.value ? Json(*claim.value) : Json(nullptr)},
+               {"figure", claim.figure.empty() ? Json(nullptr) : Json(claim.figure)},
+               {"expected", Name(claim.expected)},
                {"within", within > 0 ? Json(within) : Json(nullptr)},
-               {"within_why", verdict.claim.within_why},
+               {"within_why", claim.within_why},
                {"verdict", verdict.text()},
                {"why", Why(verdict)}};
   json["differences"] = Json::array();

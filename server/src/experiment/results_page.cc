@@ -14,6 +14,7 @@
 #include "base/counted.h"
 #include "base/json_text.h"
 #include "experiment/cost.h"
+#include "experiment/run_kinds.h"
 #include "experiment/run_log.h"
 #include "experiment/table.h"
 #include "sotto/version.h"
@@ -25,6 +26,7 @@ using Json = nlohmann::ordered_json;
 
 // What a folder of results has.
 struct FolderResults {
+  std::string path;
   Json results;                      // results.json
   std::optional<double> core_hours;  // of its runs; absent: not measured
 };
@@ -108,17 +110,39 @@ Row RowWithout(const Definition& d) {
           "-"};
 }
 
-// "12 claims agree, 3 differ, 5 are open."
-std::string Counts(const std::vector<FolderResults>& results) {
-  std::map<std::string, size_t> counts;
-  for (const FolderResults& one : results) {
-    for (const Json& verdict : one.results.at("verdicts")) {
-      const std::string text = verdict.at("verdict").get<std::string>();
-      ++counts[text.substr(0, text.find_first_of(" :"))];
+const Definition& DefinitionOf(const std::vector<Definition>& definitions,
+                               const FolderResults& folder) {
+  const std::string name = folder.results.at("experiment");
+  const auto found = std::find_if(definitions.begin(), definitions.end(),
+                                  [&](const Definition& d) { return d.name == name; });
+  if (found != definitions.end()) return *found;
+  throw std::invalid_argument(
+      fmt::format("{}: this program has no experiment of the name {} (sotto-lab experiment list)",
+                  folder.path, name));
+}
+
+// Whose claims they are, what decides them, and how many agree, differ in a row or more, or are
+// open.
+std::string Counts(const std::vector<Definition>& definitions,
+                   const std::vector<FolderResults>& results) {
+  std::map<std::string, std::map<std::string, size_t>> counts;
+  for (const FolderResults& folder : results) {
+    const Definition& definition = DefinitionOf(definitions, folder);
+    const bool is_computed = FindRunKind(definition.kind).one_run_decides;
+    for (const Json& verdict : folder.results.at("verdicts")) {
+      const std::string by = verdict.at("by");
+      const char* whose = by.empty() || by == "paper" ? "a paper's" : "this project's";
+      const std::string text = verdict.at("verdict");
+      ++counts[fmt::format("{}, {}", whose, is_computed ? "of a formula" : "of trainings")]
+              [text.substr(0, text.find_first_of(" :"))];
     }
   }
-  return fmt::format("Of the claims below {} agree, {} differ in a row or more, {} are open.\n\n",
-                     counts["agrees"], counts["differs"], counts["open"]);
+  Table table = {{"claims", "agree", "differ in a row or more", "open"}};
+  for (auto& [kind, found] : counts) {
+    table.push_back({kind, std::to_string(found["agrees"]), std::to_string(found["differs"]),
+                     std::to_string(found["open"])});
+  }
+  return MarkdownTable(table) + "\n";
 }
 
 FolderResults ResultsIn(const std::string& folder) {
@@ -129,6 +153,7 @@ FolderResults ResultsIn(const std::string& folder) {
         fmt::format("{}: it has no results.json; `sotto-lab experiment NAME` writes it", folder));
   }
   FolderResults found;
+  found.path = folder;
   found.results = TryParseJson(std::string(std::istreambuf_iterator<char>(file), {}));
   if (!found.results.is_object()) {
     throw std::invalid_argument(path + ": it is no JSON; make it anew");
@@ -157,7 +182,7 @@ std::string ResultsPage(const std::vector<Definition>& definitions,
       }
       if (table.size() == before) table.push_back(RowWithout(d));
     }
-    return kHead + Counts(results) + MarkdownTable(table);
+    return kHead + Counts(definitions, results) + MarkdownTable(table);
   } catch (const nlohmann::json::exception& error) {
     throw std::invalid_argument(
         fmt::format("a results.json is not as this program writes it ({}); give the experiment's "

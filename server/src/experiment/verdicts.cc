@@ -77,6 +77,8 @@ void Test(const Comparison& claim, Difference* d) {
   if (claim.within > 0) {
     d->is_equal = -claim.within < d->at_90.lower && d->at_90.upper < claim.within;
     d->p_equal = TailBeyond(claim.within - std::fabs(mean), d->here);
+    d->is_beyond = d->at_90.lower >= claim.within || d->at_90.upper <= -claim.within;
+    d->p_beyond = TailBeyond(std::fabs(mean) - claim.within, d->here);
   }
   if (d->is_different || d->is_equal || d->here.deviation <= 0) return;
   d->seeds_to_differ = SeedsToDiffer(mean, d->here.deviation);
@@ -97,7 +99,7 @@ void Weigh(const Comparison& claim, Difference* d) {
     case Expectation::kLower:
       return weigh(is_lower, is_higher || d->is_equal, is_higher ? d->p_different : d->p_equal);
     case Expectation::kEqual:
-      return weigh(d->is_equal, d->is_different, d->p_different);
+      return weigh(d->is_equal, d->is_beyond, d->p_beyond);
     case Expectation::kOpen:
       return;
   }
@@ -143,6 +145,7 @@ ClaimVerdict JudgeClaim(const Definition& definition, const Comparison& claim,
   for (size_t i = 0; i < results.size(); ++i) {
     const CellResult& a = results[i];
     if (!Meets(a.cell.at, claim.at) || !Meets(a.cell.at, claim.cells)) continue;
+    if (MeetsOne(a.cell.at, claim.except)) continue;
     Pair pair = {a, nullptr, !learned_nothing[i]};
     for (size_t j = 0; j < results.size() && !claim.value && pair.b == nullptr; ++j) {
       if (!Meets(results[j].cell.at, With(a.cell.at, claim.than))) continue;

@@ -50,8 +50,10 @@ struct Difference {
   Interval at_95, at_90;
   bool is_different = false;
   bool is_equal = false;
+  bool is_beyond = false;  // `within` or more: the 90 % interval lies outside of (-within, within)
   double p_different = 1;  // of a difference of zero, two-sided
   double p_equal = 1;      // of a difference of `within` or more: the larger of two one-sided ones
+  double p_beyond = 1;     // of one of at most `within`, one-sided
   // With what is expected. kNo: what was seen excludes it, in this row alone.
   Agreement agrees = Agreement::kOpen;
   double p_contradicts = 1;  // of the test by which it does not agree; 1 if it does

@@ -1,6 +1,7 @@
 // The command `sotto-lab experiment`: its options, and what it prints of all experiments.
 #include <algorithm>
 #include <fmt/format.h>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,11 @@ namespace {
 constexpr uint64_t kMostSeedsOfACell = 10000;
 constexpr char kExperimentsFolder[] = "experiments";
 
-void PrintSettings(bool is_markdown) {
-  const std::vector<Definition> all = BuiltInExperiments();
+// Of the experiments of these names, or of all.
+void PrintSettings(const std::vector<std::string>& names, bool is_markdown) {
+  std::vector<Definition> all;
+  for (const std::string& name : names) all.push_back(OpenExperiment(name));
+  if (names.empty()) all = BuiltInExperiments();
   if (is_markdown) return fmt::print("{}", SettingsPage(all));
   for (const Definition& d : all) {
     fmt::print("{}\n", d.name);
@@ -37,13 +41,14 @@ void PrintList(bool is_markdown) {
   for (const Definition& d : all) fmt::print("{:<{}}  {}\n", d.name, width, d.title);
 }
 
-// With the verdicts of the runs in the folder of all experiments; the page has none, so that it is
-// the same everywhere.
+// With the verdicts of the runs in the folder of all experiments, in Markdown where it is named.
 void PrintCoverage(const ExperimentOptions& o) {
   const Coverage coverage = BuiltInCoverage();
   const std::string folder = o.grid.out.empty() ? kExperimentsFolder : o.grid.out;
-  fmt::print("{}", o.is_markdown ? CoverageMarkdown(coverage, BuiltInExperiments(), nullptr)
-                                 : CoverageText(coverage, VerdictsIn(folder)));
+  const bool has_verdicts = !o.is_markdown || !o.grid.out.empty();
+  const VerdictOf verdict = has_verdicts ? VerdictsIn(folder) : nullptr;
+  fmt::print("{}", o.is_markdown ? CoverageMarkdown(coverage, BuiltInExperiments(), verdict)
+                                 : CoverageText(coverage, verdict));
 }
 
 // The folder of an experiment: its name, and quick runs apart from full ones.
@@ -51,10 +56,21 @@ std::string DefaultFolder(const Definition& d, bool is_quick) {
   return fmt::format("{}/{}{}", kExperimentsFolder, d.name, is_quick ? "-quick" : "");
 }
 
+void RefuseFolders(const ExperimentOptions& o) {
+  if (o.folders.empty()) return;
+  throw std::invalid_argument(
+      fmt::format("{}: {} is about all experiments", o.folders.front(), o.name));
+}
+
 void RunCommand(ExperimentOptions o) {
+  if (o.name == "list" || o.name == "coverage") RefuseFolders(o);
   if (o.name == "list") return PrintList(o.is_markdown);
-  if (o.name == "settings") return PrintSettings(o.is_markdown);
+  if (o.name == "settings") return PrintSettings(o.folders, o.is_markdown);
   if (o.name == "results") {
+    if (o.folders.empty()) {
+      throw std::invalid_argument(
+          "results: name the folders that have results.json, such as experiments/*");
+    }
     return fmt::print("{}", ResultsPage(BuiltInExperiments(), o.folders));
   }
   if (o.name == "coverage") return PrintCoverage(o);
@@ -77,7 +93,8 @@ posix::Command ExperimentCommand() {
               .Argument("NAME")
               .Required(),
           Option("", &ExperimentOptions::folders,
-                 "take over the finished runs of these folders; of results: the folders with them")
+                 "take over the finished runs of these folders; of results: the folders with them; "
+                 "of settings: the experiments, or all")
               .Argument("FOLDER"),
           Option("quick", posix::At(&ExperimentOptions::grid, &GridOptions::is_quick),
                  "run a smaller size, for a first look"),

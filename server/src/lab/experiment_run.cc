@@ -153,6 +153,7 @@ class ExperimentRun {
     TakeOver(&log);
     Summary summary = Summarise(definition_, data_, o_.grid.is_quick, seeds_, RunAll(log));
     summary.only = o_.grid.only;
+    TellUnseenClaims(summary);
     const Report report = ReportOf(summary);
     fmt::print("{}", o_.is_markdown ? ResultMarkdown(report) : ResultText(report));
     WriteResults(report_, summary);
@@ -168,6 +169,19 @@ class ExperimentRun {
   }
 
  private:
+  // A claim whose figure is misspelt has no row.
+  static void TellUnseenClaims(const Summary& summary) {
+    if (!summary.only.empty() || summary.is_quick || summary.runs_missing > 0) return;
+    for (const ClaimVerdict& verdict : summary.verdicts) {
+      if (!verdict.differences.empty()) continue;
+      fmt::print(
+          stderr,
+          "warning: the claim \"{}\" compares nothing: no two cells meet it, or no run has its "
+          "figure\n",
+          verdict.claim.text);
+    }
+  }
+
   static std::string CostOf(const Summary& summary, const RunLogFile& log) {
     std::vector<std::string> keys;
     for (const CellSummary& cell : summary.cells) {

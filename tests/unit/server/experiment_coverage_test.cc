@@ -132,12 +132,31 @@ TEST(ExperimentCoverage, AMistakeInTheListIsNamedWithItsLine) {
             "list.toml:1: [[row]]: the list has [[paper]], [[item]] and [[beside]]");
 }
 
-TEST(ExperimentCoverage, ThePageIsTheList) {
-  const std::string list = CoverageMarkdown(BuiltInCoverage(), BuiltInExperiments(), nullptr);
+// The verdicts of an experiment as its row of RESULTS.md has them: "agrees 2, differs 1; quick".
+std::string VerdictOnPage(const std::string& page, const std::string& experiment) {
+  const size_t at = page.find("\n| `" + experiment + "` |");
+  const std::string row = page.substr(at + 1, page.find('\n', at + 1) - at - 1);
+  if (row.find("not run with") != std::string::npos) return kNotRun;
+  std::string text;
+  for (const char* seen : {"agrees", "differs", "open", "shown"}) {
+    size_t count = 0;
+    const std::string mark = std::string("**") + seen;
+    for (size_t i = row.find(mark); i != std::string::npos; i = row.find(mark, i + 1)) ++count;
+    if (count > 0) text += (text.empty() ? "" : ", ") + (seen + (" " + std::to_string(count)));
+  }
+  if (row.find(", stand-in for ") != std::string::npos) text += "; stand-in";
+  if (row.find(" a cell, quick") != std::string::npos) text += "; quick";
+  return text;
+}
+
+TEST(ExperimentCoverage, ThePageIsTheListWithTheVerdictsOfThePageOfResults) {
+  const std::string results = Page("/server/experiments/RESULTS.md");
+  const std::string list = CoverageMarkdown(
+      BuiltInCoverage(), BuiltInExperiments(),
+      [&](const std::string& experiment) { return VerdictOnPage(results, experiment); });
   EXPECT_NE(Page("/server/experiments/COVERAGE.md").find("\n" + list), std::string::npos)
-      << "paste into server/experiments/COVERAGE.md what `sotto-lab experiment coverage "
-         "--markdown` "
-         "prints:\n"
+      << "paste into server/experiments/COVERAGE.md what `sotto-lab experiment coverage --markdown "
+         "--out FOLDER` prints, with the folder of the results:\n"
       << list;
 }
 

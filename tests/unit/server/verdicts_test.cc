@@ -88,6 +88,8 @@ TEST(Verdicts, TheIntervalsAreTheTextbooks) {
   EXPECT_NEAR(d.at_95.lower, 1 - 2.776445105 * error, 1e-8);
   EXPECT_NEAR(d.at_90.upper, 1 + 2.131846786 * error, 1e-8);
   EXPECT_NEAR(d.p_equal, StudentTail((0.5 - 1) / error, 4), 1e-12);
+  EXPECT_TRUE(d.is_beyond);
+  EXPECT_NEAR(d.p_beyond, StudentTail((1 - 0.5) / error, 4), 1e-12);
 }
 
 TEST(Verdicts, AnOpenRowSaysHowManySeedsWouldDecide) {
@@ -160,6 +162,22 @@ TEST(Verdicts, FiveSeedsAgainstFiveRunsOfAPaperDifferFalselyInOneOfTwenty) {
     return PredictionOf(ours, paper, 5).differs;
   });
   EXPECT_NEAR(both_known, 0.047, 0.0185);  // Welch's degrees of freedom are a little careful
+}
+
+// A difference that is there and below `within` does not contradict a claim of equality, however
+// small the error.
+TEST(Verdicts, ADifferenceTooSmallToMatterContradictsNoEquality) {
+  const ClaimVerdict near = VerdictOn({{0.40, 0.44, 0.48, 0.42, 0.46}}, Expectation::kEqual, 0.45);
+  EXPECT_EQ(near.differences.front().Seen(0.45), "higher");
+  EXPECT_EQ(near.text(), "open");
+  std::mt19937_64 random(40);
+  const double falsely = ShareOf(6000, [&] {
+    std::normal_distribution<double> normal(0.05, 0.02);
+    std::vector<double> differences(5);
+    for (double& value : differences) value = normal(random);
+    return VerdictOn({differences}, Expectation::kEqual, 0.05).text() == "differs";
+  });
+  EXPECT_NEAR(falsely, 0.05, 0.0185);
 }
 
 // Two one-sided tests: if the true difference is `within`, equality is false, and shown in 5 %.
