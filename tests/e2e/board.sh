@@ -598,6 +598,7 @@ store() {
   rm -f store_check.* store.log
   set_qemu "${core}"
   for ((start = 1; start <= 25; start++)); do
+    : > store.log  # else a board that starts late is found in the log of the one before
     "${qemu[@]}" -monitor none -serial none -kernel "${images}/${core}/bin/store_check" > store.log 2>&1 &
     board=$!
     await_line store.log '^found [0-9]*\.$'
