@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # cross.sh SOURCE_DIR PRESET MBEDTLS [CMAKE_OPTION...]
-# Builds sotto-client, sotto-gateway and the tests of the SDK for Arm Linux (PRESET: aarch64, armhf) in
+# Builds sotto-client, sotto-gateway and, of 32 bits, the tests of the SDK for Arm Linux (PRESET: aarch64, armhf) in
 # build/arm-linux/PRESET, with Mbed TLS from build/cache/MBEDTLS. With 32 bits the tests of the SDK and of TLS run under
 # QEMU; with 64 bits, as on the host, the golden values elsewhere, and the client in arm_linux_fleet_test. The client
 # must need no library that is not on every system. Exits with 77, skipped, where a compiler, an emulator or a source is

@@ -205,10 +205,10 @@ std::string RunsText(const Summary& summary) {
 std::string SeedsText(const Summary& summary) {
   const uint64_t fixed = summary.fixed_seeds();
   if (summary.seeds == fixed) {
-    return fmt::format("{} a cell, as the definition fixed before the first run", fixed);
+    return fmt::format("{} a cell, as the definition fixes them", fixed);
   }
   return fmt::format(
-      "{} a cell, by --seeds; the definition fixed {} before the first run, and a verdict on "
+      "{} a cell, by --seeds; the definition fixes {}, and a verdict on "
       "another number is a look, not a test",
       summary.seeds, fixed);
 }
