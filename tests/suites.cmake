@@ -1,6 +1,6 @@
-# cmake -DPROGRAM=... -DNAME=... -DOUT=... "-DPROPERTIES=NAME VALUE..." -P suites.cmake
-# Writes to OUT a CTest test for each suite of a GoogleTest program, NAME.SUITE, for a build in which a program takes
-# long to start. The suites with the most cases start first.
+# cmake -DPROGRAM=... -DNAME=... -DOUT=... "-DPROPERTIES=NAME VALUE..." "-DWITHOUT=SUITE;..." -P suites.cmake
+# Writes to OUT a CTest test for each suite of a GoogleTest program but WITHOUT, NAME.SUITE, for a build in which a
+# program takes long to start. The suites with the most cases start first.
 execute_process(COMMAND "${PROGRAM}" --gtest_list_tests OUTPUT_VARIABLE listed RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} does not list its tests: ${result}")
@@ -16,6 +16,12 @@ foreach(line IN LISTS lines)
   elseif(line MATCHES "^  ")
     math(EXPR "cases_of_${suite}" "${cases_of_${suite}} + 1")
   endif()
+endforeach()
+foreach(suite IN LISTS WITHOUT)
+  if(NOT suite IN_LIST suites)
+    message(FATAL_ERROR "${NAME} has no suite ${suite}")
+  endif()
+  list(REMOVE_ITEM suites "${suite}")
 endforeach()
 set(tests "")
 foreach(suite IN LISTS suites)

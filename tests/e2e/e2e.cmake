@@ -20,16 +20,6 @@ add_test(NAME e2e.directory
                  ${CMAKE_CURRENT_BINARY_DIR}/e2e/directory ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
 set_tests_properties(e2e.directory PROPERTIES LABELS "e2e;live" TIMEOUT 120)
 
-add_test(NAME e2e.your_data
-         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/your_data.sh ${PROJECT_SOURCE_DIR}
-                 ${CMAKE_CURRENT_BINARY_DIR}/e2e/your_data ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-set_tests_properties(e2e.your_data PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
-
-add_test(NAME e2e.independent_client
-         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/independent_client.sh ${PROJECT_SOURCE_DIR}
-                 ${CMAKE_CURRENT_BINARY_DIR}/e2e/independent_client ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-set_tests_properties(e2e.independent_client PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
-
 # Servers and clients as processes, over TCP on this machine.
 sotto_gtest(live_test
   LIBRARIES sotto::policy sotto::server
@@ -47,6 +37,14 @@ target_compile_definitions(live_test PRIVATE
   SOTTO_LAB_PROGRAM="$<TARGET_FILE:sotto_lab>" SOTTO_PROGRAM="$<TARGET_FILE:sotto_cli>" SOTTO_CLIENT_PROGRAM="$<TARGET_FILE:sotto_client>")
 
 if(NOT SOTTO_SANITIZE)
+  add_test(NAME e2e.your_data
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/your_data.sh ${PROJECT_SOURCE_DIR}
+                   ${CMAKE_CURRENT_BINARY_DIR}/e2e/your_data ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  set_tests_properties(e2e.your_data PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
+  add_test(NAME e2e.independent_client
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/independent_client.sh ${PROJECT_SOURCE_DIR}
+                   ${CMAKE_CURRENT_BINARY_DIR}/e2e/independent_client ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  set_tests_properties(e2e.independent_client PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
   add_test(NAME e2e.page
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/page.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/page $<TARGET_FILE:sotto_cli> $<TARGET_FILE:sotto_lab>)

@@ -1,4 +1,4 @@
-# fuzz.<target>: 10 seconds of fuzzing each, as tests of the host's build. fuzz.build builds the
+# fuzz.<target>: 5 seconds of fuzzing each, as tests of the host's build. fuzz.build builds the
 # preset host-fuzz in build/fuzz first.
 if(SOTTO_SANITIZE)
   return()
@@ -12,7 +12,7 @@ set_tests_properties(fuzz.build PROPERTIES LABELS fuzz COST 30 SKIP_RETURN_CODE 
 foreach(target range_coder update_decoder update_round_trip model_difference frame_link packets peer_packets
         files datasets model_file accountants)
   add_test(NAME fuzz.${target}
-           COMMAND bash ${sotto_fuzz_script} run ${PROJECT_SOURCE_DIR} ${target} 10)
+           COMMAND bash ${sotto_fuzz_script} run ${PROJECT_SOURCE_DIR} ${target} 5)
   set_tests_properties(fuzz.${target} PROPERTIES LABELS fuzz COST 30 SKIP_RETURN_CODE 77 TIMEOUT 300
                        FIXTURES_REQUIRED fuzz_programs)
 endforeach()

@@ -58,10 +58,11 @@ small=(--data synthetic --model softmax-64-10 --devices 60 --cohort 10 --rounds 
   --delta 1e-3 --server-optimiser lion:0.5 --server-learning-rate 0.01 --evaluate-every 1)
 simulate() { build/research/my-sotto simulate "${small[@]}" "$@" > output.txt 2>&1; }
 simulate --model-out whole.f32 || fail "the whole run"
+rm output.txt  # of the whole run, which has the line that is waited for
 simulate --state-out state &
 run=$!
 for _ in {1..200}; do
-  ! grep -q '^round 2/40' output.txt || break
+  ! grep -qs '^round 2/40' output.txt || break
   sleep 0.05
 done
 pkill -INT -P "${run}" || fail "the run ended before it could be stopped"
