@@ -1,6 +1,7 @@
 # cmake -DPROGRAM=... -DNAME=... -DOUT=... "-DPROPERTIES=NAME VALUE..." "-DWITHOUT=SUITE;..." -P suites.cmake
 # Writes to OUT a CTest test for each suite of a GoogleTest program but WITHOUT, NAME.SUITE, for a build in which a
 # program takes long to start. The suites with the most cases start first.
+cmake_policy(VERSION 3.22)
 execute_process(COMMAND "${PROGRAM}" --gtest_list_tests OUTPUT_VARIABLE listed RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} does not list its tests: ${result}")
