@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "experiment/definition.h"
-#include "experiment/settings.h"
+#include "formulas/settings.h"
 
 namespace sotto::server {
 

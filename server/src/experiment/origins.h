@@ -9,8 +9,8 @@
 
 #include "experiment/definition.h"
 #include "experiment/grid.h"
-#include "experiment/settings.h"
 #include "experiment/table.h"
+#include "formulas/settings.h"
 
 namespace sotto::server {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/settings.h"
+#include "formulas/settings.h"
 #include "sotto/data/dataset.h"
 #include "sotto/model_info.h"
 

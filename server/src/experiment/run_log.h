@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/settings.h"
+#include "formulas/settings.h"
 #include "sotto/posix/claim_file.h"
 #include "spec/inputs.h"
 

@@ -13,7 +13,7 @@
 #include "experiment/grid.h"
 #include "experiment/run_kinds.h"
 #include "experiment/run_log.h"
-#include "experiment/settings.h"
+#include "formulas/settings.h"
 
 namespace sotto::server {
 

@@ -15,7 +15,7 @@
 #include "experiment/grid.h"
 #include "experiment/library.h"
 #include "experiment/run_kinds.h"
-#include "experiment/spectra.h"
+#include "formulas/spectra.h"
 #include "sim/simulation_request.h"
 #include "sotto/data/dataset.h"
 #include "sotto/models.h"

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "experiment/formulas.h"
+#include "formulas/formulas.h"
 
 namespace sotto::server {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiment/settings.h"
+#include "formulas/settings.h"
 #include "plans/peer_privacy.h"
 #include "sim/peer_data.h"
 #include "sim/peer_request.h"

@@ -1,11 +1,11 @@
-// What the paper on convergent f-DP prints, beside what holds. Part of sotto::server/experiment.
+// What the paper on convergent f-DP prints, beside what holds. Part of sotto::server/formulas.
 //
 // Pure functions, safe from any thread. Each throws std::invalid_argument for a parameter out of
 // its range (formulas.h). Source: Sun, Shen, Tao, "Convergent Differential Privacy Analysis for
 // General Federated Learning: the f-DP Perspective"; published/sample_level.h has its setting.
 #pragma once
 
-#include "experiment/settings.h"
+#include "formulas/settings.h"
 
 namespace sotto::server {
 

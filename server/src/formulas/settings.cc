@@ -1,4 +1,4 @@
-#include "experiment/settings.h"
+#include "formulas/settings.h"
 
 #include <algorithm>
 #include <fmt/format.h>

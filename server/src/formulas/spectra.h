@@ -1,5 +1,5 @@
 // The spectra of exact mean updates as series and figures: DP-Fed-LS, Figures 2, G.10 and G.11.
-// Part of sotto::server/experiment.
+// Part of sotto::server/formulas.
 //
 // The names of what comes out have three parts: the layer, counted from 1 over the tensors that are
 // no vectors; how its tensor is flattened, an order such as OIHW, or permuted1, permuted2, ...; the
@@ -26,7 +26,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/settings.h"
+#include "formulas/settings.h"
 #include "sim/simulation.h"
 
 namespace sotto::server {

@@ -6,7 +6,7 @@
 // Laplacian Smoothing".
 #pragma once
 
-#include "experiment/settings.h"
+#include "formulas/settings.h"
 
 namespace sotto::server {
 

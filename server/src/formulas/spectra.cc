@@ -1,4 +1,4 @@
-#include "experiment/spectra.h"
+#include "formulas/spectra.h"
 
 #include <algorithm>
 #include <cmath>

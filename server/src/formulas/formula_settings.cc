@@ -1,4 +1,4 @@
-#include "experiment/formula_settings.h"
+#include "formulas/formula_settings.h"
 
 #include <cmath>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Reads the parameters of a formula. Part of sotto::server/experiment.
+// Reads the parameters of a formula. Part of sotto::server/formulas.
 //
 // Each throws std::invalid_argument, naming the parameter, for another text. The parameter is
 // there: CheckFormula() (formulas.h) has looked. Pure functions, safe from any thread.
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "experiment/settings.h"
+#include "formulas/settings.h"
 
 namespace sotto::server {
 

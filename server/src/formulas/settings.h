@@ -1,5 +1,5 @@
 // Options as texts: the settings of a run, and the simulation that they ask for. What a run gave.
-// Part of sotto::server/experiment.
+// Part of sotto::server/formulas.
 //
 // Pure functions: safe from any thread.
 #pragma once

@@ -1,4 +1,4 @@
-#include "experiment/smoothing_formulas.h"
+#include "formulas/smoothing_formulas.h"
 
 #include <array>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "aggregate/smoothing.h"
-#include "experiment/formula_settings.h"
+#include "formulas/formula_settings.h"
 
 namespace sotto::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "experiment/f_dp_formulas.h"
+#include "formulas/f_dp_formulas.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "accounting/gdp.h"
-#include "experiment/formula_settings.h"
+#include "formulas/formula_settings.h"
 #include "published/comparison.h"
 #include "published/sample_level.h"
 

@@ -1,4 +1,4 @@
-#include "experiment/formulas.h"
+#include "formulas/formulas.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +7,9 @@
 #include <stdexcept>
 
 #include "accounting/accountant.h"
-#include "experiment/f_dp_formulas.h"
-#include "experiment/formula_settings.h"
-#include "experiment/smoothing_formulas.h"
+#include "formulas/f_dp_formulas.h"
+#include "formulas/formula_settings.h"
+#include "formulas/smoothing_formulas.h"
 #include "published/asymptotic.h"
 #include "published/closed_forms.h"
 

@@ -1,5 +1,5 @@
 // Cells that train nothing: closed forms, computed bounds, and smoothing of a signal. One table, a
-// row for each formula. Part of sotto::server/experiment.
+// row for each formula. Part of sotto::server/formulas.
 //
 // Pure functions, safe from any thread.
 #pragma once
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/settings.h"
+#include "formulas/settings.h"
 
 namespace sotto::server {
 
