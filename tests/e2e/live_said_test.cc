@@ -133,7 +133,7 @@ TEST(LiveSaidTest, TheJournalGetsLevelsAndNoTimes) {
   const std::string name = site.key(0).device_id;
   for (const ino_t inode : {info.st_ino, info.st_ino + 1}) {
     const std::string stream = std::to_string(info.st_dev) + ":" + std::to_string(inode);
-    EXPECT_EQ(site.Client(0, 1, {"--log-level", "info", "--give-up", "0.1"},
+    EXPECT_EQ(site.Client(0, 1, {"--log-level", "info", "--give-up", "0.4"},
                           {"/usr/bin/env", "JOURNAL_STREAM=" + stream, SOTTO_CLIENT_PROGRAM})
                   .Wait(),
               4);

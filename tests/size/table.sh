@@ -305,7 +305,7 @@ case "${2-}" in
     bash tests/policy/page_numbers.sh . --update
     ;;
   --check)
-    awk -F ' *[|] *' -v expected="$((16 + 2 * ${#cpus[@]}))" '
+    awk -F ' *[|] *' -v expected="$((12 + 2 * ${#cpus[@]}))" '
       !/^[|] (M|RV32)/ { next }
       FILENAME ~ /FOOTPRINT/ { published[$2, $3] = $0; next }
       {
