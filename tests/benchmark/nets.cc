@@ -86,7 +86,8 @@ void Forward(benchmark::State& state, const ModelInfo& model) {
                     predictor.features(s).begin());
       }
       predictor.Run(count);
-      benchmark::DoNotOptimize(predictor.outputs(0)[0]);
+      float output = predictor.outputs(0)[0];
+      benchmark::DoNotOptimize(output);
     }
   }
   CountSamples(state);
