@@ -60,6 +60,7 @@ install_test_packages() {
   install_packages dpkg-dev ca-certificates curl || true
   install_packages systemd || true  # systemd-analyze checks the unit of sotto-client
   install_packages libbenchmark-dev || true
+  install_packages libopenmpi-dev openmpi-bin || true
   install_packages python3-numpy python3-onnx || true
   ! ${all} || install_packages "${CROSS_PACKAGES[@]}" || true
   ! ${all} || install_packages "${RISCV_PACKAGES[@]}" || true
@@ -200,7 +201,8 @@ trap 'jobs -p | xargs -r kill 2> /dev/null || true' EXIT
 timed 'build: host, by the quickstart' quickstart
 timed 'packages and sources' install_and_fetch
 ! ${all} || timed 'build: host-asan' build host-asan -DCMAKE_CXX_COMPILER=clang++ "${test_options[@]}"
-timed 'build: host, the tests' build host "${test_options[@]}"
+timed 'build: host, the tests' build host "${test_options[@]}" \
+  "-DSOTTO_WITH_MPI=$(command -v mpicc > /dev/null && echo ON || echo OFF)"
 
 # Builds for other CPUs compile an object once, where several of them have it with the same flags.
 if ${all} && command -v ccache > /dev/null; then

@@ -1,5 +1,11 @@
 # sotto-bench: what a coordinate and a sample of a net cost in time. A test runs each case once;
-# ratios.sh and nets.sh measure.
+# ratios.sh and nets.sh measure. sotto-bench-ranks: what ranks cost, for ranks.sh.
+if(SOTTO_WITH_MPI)
+  add_executable(sotto_bench_ranks benchmark/ranks.cc)
+  set_target_properties(sotto_bench_ranks PROPERTIES OUTPUT_NAME sotto-bench-ranks)
+  target_link_libraries(sotto_bench_ranks PRIVATE sotto::launched_ranks)
+  sotto_own_sources(sotto_bench_ranks)
+endif()
 find_package(benchmark CONFIG QUIET)
 if(NOT benchmark_FOUND)
   add_test(NAME benchmark.runs

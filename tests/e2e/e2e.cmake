@@ -45,6 +45,10 @@ if(NOT SOTTO_SANITIZE)
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/independent_client.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/independent_client ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
   set_tests_properties(e2e.independent_client PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
+  add_test(NAME e2e.ranks
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/ranks.sh ${PROJECT_SOURCE_DIR}
+                   ${CMAKE_CURRENT_BINARY_DIR}/e2e/ranks ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  set_tests_properties(e2e.ranks PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 600 COST 60 PROCESSORS 2)
   add_test(NAME e2e.page
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/page.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/page $<TARGET_FILE:sotto_cli> $<TARGET_FILE:sotto_lab>)

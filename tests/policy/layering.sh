@@ -25,7 +25,7 @@ cd "$1"
     # Kinds of layers and losses use the kernels of nn, and its nets name them, as they name steps that
     # prepare samples: one room.
     rank["sdk/layers"] = rank["sdk/losses"] = rank["sdk/preparation"] = rank["sdk/nn"]
-    rank_folders("server", "base accounting plans published certificate aggregate codec data evaluation export downloads round traffic spec store backends peers net web sim views overview jobs service swarm audit formulas experiment cli account lab shard")
+    rank_folders("server", "base ranks accounting plans published certificate aggregate codec data evaluation export downloads round traffic spec store backends peers net web sim views overview jobs service swarm audit formulas experiment cli account lab shard")
     side_rank["sdk"] = 1; side_rank["ports"] = 2; side_rank["public"] = 2.5; side_rank["server"] = 3
   }
   $1 == "part" {

@@ -44,6 +44,7 @@ check_cmake() {
 
 check_bash() {
   case "${page}" in
+    server/CLUSTER.md) ;;             # e2e.ranks
     server/EXPERIMENTS.md) ;;         # cli_test: Experiment.ASlurmArrayAndItsMergeGiveTheReportOfTheWhole
     server/SERVE.md) ;;               # e2e.serve_session
     server/YOUR_DATA.md) ;;           # e2e.your_data

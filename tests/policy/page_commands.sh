@@ -81,6 +81,7 @@ while IFS= read -r page; do
     server/HOSTING.md) ;;              # e2e.hosting
     toolchains/package/sdk/README.md) ;;  # packages.flat
     server/PEERS.md) ;;                # e2e.directory
+    server/CLUSTER.md) ;;              # e2e.ranks
     server/YOUR_DATA.md) ;;            # e2e.your_data
     *)
       write_page_files "${page}" "models/${page//\//_}" || complain "${page}: a model file without a name"

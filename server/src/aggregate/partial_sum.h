@@ -45,8 +45,16 @@ struct AttemptCounts {
   // registry indices, ascending. For the operator. None of these devices is honest.
   std::vector<uint32_t> beyond_bound = {};
   LackCounts lacking = {};
+  // By registry index: which devices are checked in, and which of them were heard in this attempt
+  // (round/attempt.h). Parts of an attempt may have the former in common, of the attempt before.
+  std::vector<bool> is_checked_in = {};
+  std::vector<bool> is_heard = {};
 
   void Merge(const AttemptCounts& other);
+
+  // As numbers for another process, and back.
+  std::vector<uint64_t> ToNumbers() const;
+  static AttemptCounts FromNumbers(const std::vector<uint64_t>& numbers);
 };
 
 struct PartialSum {

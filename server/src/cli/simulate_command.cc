@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "cli/rows.h"
 #include "data/catalog.h"
 #include "plans/statement.h"
+#include "ranks/ranks.h"
 #include "sim/noise_decay.h"
 #include "sim/peer_request.h"
 #include "sim/simulation_request.h"
@@ -112,7 +114,8 @@ nlohmann::ordered_json WholeResult(const SimulationRequest& request, const Simul
 // One simulation and its files.
 class SingleRun {
  public:
-  explicit SingleRun(const SimulationRequest& request) : request_(WithFleet(request)) {
+  SingleRun(const SimulationRequest& request, Ranks& ranks)
+      : request_(WithFleet(request)), ranks_(ranks) {
     std::optional<RunState> resume;
     if (!request.resume.empty()) {
       resume = ReadRunState(request.resume);
@@ -120,6 +123,7 @@ class SingleRun {
     }
     config_ = MakeSimulation(WithNoiseDecay(request_));
     config_.resume = std::move(resume);
+    config_.ranks = &ranks_;
     RequireOutputs(Outputs(), "", TextsOf(InputsOf(request)));
     RequireStateOutput();
     if (!request.average_out.empty() && config_.job.aggregation.average == "none") {
@@ -135,25 +139,35 @@ class SingleRun {
     config_.on_begin = [this] { Announce(request_, config_); };
     posix::CatchStopSignals();
     config_.stop = [] { return posix::StopSignal() != 0; };
+    const std::string state = StateOutput(request_).path;
+    if (!state.empty() && ranks_.is_first()) {
+      config_.save = [state](const RunState& now) { WriteRunState(state, now); };
+    }
     const size_t before = config_.resume ? config_.resume->rounds.size() : 0;
     const Progress progress(static_cast<size_t>(config_.job.plan.rounds),
                             posix::StandardErrorIsTerminal(), before);
     SimulationResult result = Simulate(config_, data_, [&](const RoundReport& report) {
       progress.Show(report.outcome.round + 1, DescribeRound(config_, report));
     });
+    // The state comes first: from it a later run makes the other files, should one of them fail.
+    if (!state.empty() && ranks_.is_first()) WriteRunState(state, result.state);
     AddPairs(config_, &result);
-    fmt::print(TextStream(request_.json), "{}",
-               DescribeResult(config_, result, data_.train->name(), data_.test->info()));
-    WriteFiles(result);
-    Warn(WorseWarning(config_.job, result.initial, result.last));
+    if (ranks_.is_first()) Tell(result);
     if (result.stopped) {
-      TellWritten(Outputs());
       throw Stopped(posix::StopSignal(), result.finish_reason + Advice());
     }
     if (result.gave_up) throw GaveUp(result.finish_reason);
   }
 
  private:
+  void Tell(const SimulationResult& result) const {
+    fmt::print(TextStream(request_.json), "{}",
+               DescribeResult(config_, result, data_.train->name(), data_.test->info()));
+    WriteFiles(result);
+    Warn(WorseWarning(config_.job, result.initial, result.last));
+    if (result.stopped) TellWritten(Outputs());
+  }
+
   std::vector<Output> Outputs() const {
     return {JsonOutput(request_.json), ModelOutput(request_),    AverageOutput(request_),
             CsvOutput(request_),       SpectrumOutput(request_), StateOutput(request_)};
@@ -197,10 +211,7 @@ class SingleRun {
                          : fmt::format("; go on with --resume {} and the same options", state);
   }
 
-  // The state comes first: from it a later run makes the other files, should one of them fail.
   void WriteFiles(const SimulationResult& result) const {
-    const Output state = StateOutput(request_);
-    if (!state.path.empty()) WriteRunState(state.path, result.state);
     WriteJson(request_.json, WholeResult(request_, config_, result, data_));
     WriteModel(ModelOutput(request_), {result.parameters.data(), result.parameters.size()});
     WriteModel(AverageOutput(request_), {result.average.data(), result.average.size()});
@@ -211,6 +222,7 @@ class SingleRun {
   }
 
   SimulationRequest request_;
+  Ranks& ranks_;
   SimulationConfig config_;
   TrainTest data_;
 };
@@ -218,8 +230,9 @@ class SingleRun {
 // The same simulation with one seed after the other.
 class RepeatedRun {
  public:
-  explicit RepeatedRun(const SimulationRequest& request)
+  RepeatedRun(const SimulationRequest& request, Ranks& ranks)
       : request_(WithFleet(request)),
+        ranks_(ranks),
         seeds_(ParseSeeds(*request.seeds)),
         data_(OpenDataOf(request_)),
         rounds_(static_cast<size_t>(RoundsOf(request_, request_.fleet.devices))),
@@ -239,9 +252,11 @@ class RepeatedRun {
 
   void Do() {
     posix::CatchStopSignals();
-    for (size_t i = 0; i < seeds_.size() && posix::StopSignal() == 0; ++i) Do(i);
-    PrintResults(request_.json, DescribeRuns(runs_), RunsToJson(seeds_, runs_));
-    if (!request_.rounds_csv.empty()) Write(CsvOutput(request_), RoundsCsvHeader() + rows_);
+    for (size_t i = 0; i < seeds_.size() && !is_stopped_; ++i) Do(i);
+    if (ranks_.is_first()) {
+      PrintResults(request_.json, DescribeRuns(runs_), RunsToJson(seeds_, runs_));
+      if (!request_.rounds_csv.empty()) Write(CsvOutput(request_), RoundsCsvHeader() + rows_);
+    }
     if (runs_.size() < seeds_.size()) {
       TellWritten(Outputs());
       throw Stopped(posix::StopSignal(), fmt::format("stopped: {} of {} are done", runs_.size(),
@@ -258,6 +273,7 @@ class RepeatedRun {
     request.seed = seeds_[index];
     SimulationConfig config = MakeSimulation(WithNoiseDecay(request));
     config.inputs = inputs_;
+    config.ranks = &ranks_;
     if (index == 0) Announce(request, config);
     config.stop = [] { return posix::StopSignal() != 0; };
     SimulationResult result = Simulate(config, data_, [&](const RoundReport& report) {
@@ -266,7 +282,8 @@ class RepeatedRun {
     });
     AddPairs(config, &result);
     rows_ += RoundsCsvRows(config, result);
-    if (result.stopped) return;
+    is_stopped_ = result.stopped;
+    if (is_stopped_) return;
     const std::string worse = WorseWarning(config.job, result.initial, result.last);
     if (!worse.empty()) Warn(fmt::format("seed {}: {}", seeds_[index], worse));
     runs_.push_back(WholeResult(request, config, result, data_));
@@ -277,21 +294,32 @@ class RepeatedRun {
   }
 
   const SimulationRequest request_;
+  Ranks& ranks_;
   const std::vector<uint64_t> seeds_;
   const TrainTest data_;
   const size_t rounds_;  // of each simulation
   const Progress progress_;
   InputDigests inputs_;  // for the results
   FinishedRuns runs_;
+  bool is_stopped_ = false;
   std::string rows_;     // of the CSV, of a simulation that was stopped too
   std::string gave_up_;  // why the last one that gave up did
 };
 
+// Prepares on all ranks, of which one alone may lack a file, before they simulate together.
+template <typename Simulation>
+void Run(const SimulationRequest& request) {
+  Ranks& ranks = TheRanks();
+  std::unique_ptr<Simulation> simulation;
+  ranks.Together([&] { simulation = std::make_unique<Simulation>(request, ranks); });
+  simulation->Do();
+}
+
 void RunSimulate(const SimulationRequest& request) {
   if (request.seeds) {
-    RepeatedRun(request).Do();
+    Run<RepeatedRun>(request);
   } else {
-    SingleRun(request).Do();
+    Run<SingleRun>(request);
   }
 }
 

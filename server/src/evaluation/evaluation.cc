@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <fmt/format.h>
 #include <stdexcept>
 
@@ -123,6 +124,28 @@ Evaluation Total(const ModelInfo& model, const std::vector<Evaluation>& pieces) 
   return total;
 }
 
+// A piece's evaluation as numbers for other ranks, and back: EvaluationOf() moves on behind it.
+void AppendNumbers(const Evaluation& piece, std::vector<uint64_t>* numbers) {
+  uint64_t loss = 0;
+  std::memcpy(&loss, &piece.loss, sizeof(loss));
+  numbers->insert(numbers->end(), {piece.samples, loss});
+  for (const ClassCount& each : piece.classes) {
+    numbers->insert(numbers->end(), {each.correct, each.total});
+  }
+}
+
+Evaluation EvaluationOf(const ModelInfo& model, const uint64_t** next) {
+  Evaluation piece;
+  piece.samples = *(*next)++;
+  std::memcpy(&piece.loss, (*next)++, sizeof(piece.loss));
+  piece.classes.resize(model.classes);
+  for (ClassCount& each : piece.classes) {
+    each.correct = *(*next)++;
+    each.total = *(*next)++;
+  }
+  return piece;
+}
+
 }  // namespace
 
 uint64_t Evaluation::correct() const {
@@ -211,6 +234,28 @@ std::optional<Evaluation> EvaluateUnlessStopped(const ModelInfo& model,
 Evaluation Evaluate(const ModelInfo& model, Span<const float> parameters, const Dataset& data,
                     int threads) {
   return *EvaluateUnlessStopped(model, parameters, data, threads, nullptr);
+}
+
+Evaluation EvaluateTogether(const ModelInfo& model, Span<const float> parameters,
+                            const Dataset& data, int threads, Ranks& ranks) {
+  const std::vector<Piece> pieces = PiecesOf(data);
+  std::vector<size_t> here;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    if (ranks.Has(i)) here.push_back(i);
+  }
+  std::vector<Evaluation> sums(pieces.size());
+  ParallelFor(threads, here.size(), [&](size_t i, int) {
+    sums[here[i]] = EvaluatePiece(model, parameters, data, pieces[here[i]]);
+  });
+  std::vector<uint64_t> mine;
+  for (const size_t i : here) AppendNumbers(sums[i], &mine);
+  const std::vector<std::vector<uint64_t>> all = ranks.GatherNumbers(mine);
+  std::vector<const uint64_t*> next;
+  for (const std::vector<uint64_t>& numbers : all) next.push_back(numbers.data());
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    sums[i] = EvaluationOf(model, &next[i % ranks.count()]);
+  }
+  return Total(model, sums);
 }
 
 }  // namespace sotto::server

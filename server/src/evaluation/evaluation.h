@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "ranks/ranks.h"
 #include "sotto/data/dataset.h"
 #include "sotto/model_info.h"
 
@@ -72,6 +73,11 @@ std::optional<Evaluation> EvaluateUnlessStopped(const ModelInfo& model,
 // The same to its end.
 Evaluation Evaluate(const ModelInfo& model, Span<const float> parameters, const Dataset& data,
                     int threads);
+
+// The same by all ranks, each of which evaluates a part of the samples and gets the whole result.
+// Throws RanksLost.
+Evaluation EvaluateTogether(const ModelInfo& model, Span<const float> parameters,
+                            const Dataset& data, int threads, Ranks& ranks);
 
 constexpr size_t kSamplesPerPiece = 500;
 

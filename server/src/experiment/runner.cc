@@ -1,5 +1,6 @@
 #include "experiment/runner.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <memory>
@@ -101,6 +102,8 @@ class Runner {
       for (size_t i = 0; i < runs_.size(); ++i) {
         if (!outcomes_[i]) left.push_back(i);
       }
+      std::stable_partition(left.begin(), left.end(),
+                            [&](size_t i) { return i % options_.ranks == options_.rank; });
       if (left.empty() || MustStop()) return Progress::kDone;
       const size_t before = done_;
       ParallelFor(options_.jobs, left.size(), [&](size_t i, int) {

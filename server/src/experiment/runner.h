@@ -47,6 +47,8 @@ struct KeptRuns {
 struct RunnerOptions {
   uint64_t seeds = 1;          // of a kind that uses them: 1, 2, ...
   int jobs = 1;                // runs at a time
+  uint32_t rank = 0;           // of `ranks` processes that share the experiment: it begins with
+  uint32_t ranks = 1;          // every ranks-th run, which the others leave for later
   std::function<bool()> stop;  // true: begin no run, and end those under way. Null: never
   // A run is done: how many of all, which one, and whether it was there already. From any thread,
   // one call at a time.

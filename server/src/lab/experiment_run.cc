@@ -24,6 +24,7 @@
 #include "experiment/library.h"
 #include "experiment/result_files.h"
 #include "experiment/runner.h"
+#include "ranks/ranks.h"
 #include "sotto/posix/signals.h"
 #include "sotto/posix/terminal.h"
 #include "views/output_file.h"
@@ -94,6 +95,7 @@ void WriteResults(const std::string& folder, const Summary& summary) {
 
 int JobsOf(const ExperimentOptions& o) {
   if (o.jobs > 0) return static_cast<int>(o.jobs);
+  if (TheRanks().count() > 1) return 1;  // mpirun starts one a core
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
@@ -151,7 +153,9 @@ class ExperimentRun {
     Prepare();
     RunLogFile log(PathOf(o_, kRuns));
     TakeOver(&log);
-    Summary summary = Summarise(definition_, data_, o_.grid.is_quick, seeds_, RunAll(log));
+    const std::vector<CellResult> runs = RunAll(log);
+    if (!TheRanks().is_first()) return;  // which tells what all have done
+    Summary summary = Summarise(definition_, data_, o_.grid.is_quick, seeds_, runs);
     summary.only = o_.grid.only;
     TellUnseenClaims(summary);
     const Report report = ReportOf(summary);
@@ -273,6 +277,7 @@ class ExperimentRun {
 
   // The runs of other folders, as an array of jobs leaves them.
   void TakeOver(RunLogFile* log) const {
+    if (!TheRanks().is_first()) return;
     for (const std::string& folder : o_.folders) {
       const size_t runs = log->Import(PathIn(folder, kRuns));
       fmt::print(stderr, "{}: {} taken over\n", folder, Counted(runs, "run"));
@@ -285,6 +290,8 @@ class ExperimentRun {
     RunnerOptions options;
     options.seeds = seeds_;
     options.jobs = JobsOf(o_);
+    options.rank = TheRanks().index();
+    options.ranks = TheRanks().count();
     options.stop = [this] { return posix::StopSignal() != 0 || has_trouble_; };
     options.on_begin = [&](const KeptRuns& kept) {
       progress =

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/program.h"
 #include "lab/commands.h"
+#include "ranks/launched.h"
 #include "sotto/data/mat_files.h"
 #include "sotto/research/methods.h"
 
@@ -32,7 +33,8 @@ int RunWithOwnMethods(int argc, char** argv) {
   AddMatFiles();
   const std::string path = argc > 0 ? argv[0] : "";
   const std::string name = path.substr(path.rfind('/') + 1);
-  return RunProgram(BothPrograms(name.empty() ? "sotto" : name.c_str()), argc, argv);
+  LaunchedRanks ranks(argc, argv, {"simulate", "experiment"});
+  return ranks.End(RunProgram(BothPrograms(name.empty() ? "sotto" : name.c_str()), argc, argv));
 }
 
 }  // namespace sotto::server

@@ -55,11 +55,6 @@ void Attempt::CheckInToo(const std::vector<bool>& devices) {
   }
 }
 
-std::vector<bool> Attempt::Heard() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return is_heard_;
-}
-
 LackCounts Attempt::Lacking() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return CountLacks(task_, lacking_, drawn_);
@@ -117,6 +112,8 @@ PartialSum Attempt::Close() {
   std::sort(counts_.beyond_bound.begin(), counts_.beyond_bound.end());
   PartialSum part(sum_.Take());
   part.counts = counts_;
+  part.counts.is_checked_in = is_checked_in_;
+  part.counts.is_heard = is_heard_;
   part.counts.lacking = CountLacks(task_, lacking_, drawn_);
   return part;
 }

@@ -72,9 +72,6 @@ class Attempt {
   // private noise it is over for this attempt if any of it has arrived.
   void SetDevices(SharedDevices devices);
 
-  // The devices that have sent this attempt a request and lack nothing, by registry index.
-  std::vector<bool> Heard() const;
-
   // The devices so far that lack something that the task needs.
   LackCounts Lacking() const;
 
@@ -160,7 +157,8 @@ class Attempt {
   size_t revoked_ = 0;               // members in this state
   std::vector<Member> members_;      // one for each of drawn_, same order
   std::vector<bool> is_checked_in_;  // by registry index
-  std::vector<bool> is_heard_;       // by registry index; see Heard()
+  std::vector<bool>
+      is_heard_;  // by registry index: it has sent this attempt a request, and lacks nothing
   // By their last Hello in this attempt, the devices that lack something, by registry index.
   std::map<uint32_t, Abilities> lacking_;
   std::set<uint32_t> untimed_;  // the drawn devices that do not keep to a report time

@@ -375,7 +375,6 @@ PartialSum Job::CloseUploads() {
   }
   const auto closes = std::chrono::steady_clock::now();
   PartialSum part = attempt->Close();
-  heard_before_ = attempt->Heard();
   for (const uint32_t device : attempt->Silent()) {
     if (KeepsTime(device)) OnGone(device, closes);
   }
@@ -385,6 +384,7 @@ PartialSum Job::CloseUploads() {
 
 RoundOutcome Job::FinishRound(PartialSum total) {
   if (phase() != Phase::kClosing) throw std::logic_error("no round's uploads are closed");
+  heard_before_ = std::move(total.counts.is_heard);
   RoundOutcome outcome = OutcomeOf(total.counts);
   lacking_before_ = outcome.lacking;
   if (config_.codec->accounted && config_.process.observes_updates) {

@@ -1,6 +1,7 @@
 #include "sim/fleet.h"
 
 #include <algorithm>
+#include <atomic>
 #include <fmt/format.h>
 #include <stdexcept>
 
@@ -43,17 +44,13 @@ void Require(Status status, const LocalDevice& device, const Job& job) {
                                        StatusName(status), Advice(status)));
 }
 
-// If all trainings failed, no later round can be better: that ends the simulation.
-Fleet::Report Count(const std::vector<TrainingReport>& trainings, const Job& job) {
+Fleet::Report Count(const std::vector<TrainingReport>& trainings) {
   Fleet::Report report;
+  report.trained = static_cast<uint32_t>(trainings.size());
   for (const TrainingReport& training : trainings) {
+    if (report.failure == Status::kOk) report.failure = training.failure;
     report.failed += training.failure != Status::kOk ? 1 : 0;
     report.saturated += training.saturated_steps > 0 ? 1 : 0;
-  }
-  if (report.failed == trainings.size() && !trainings.empty()) {
-    const Status failure = trainings.front().failure;
-    throw std::runtime_error(fmt::format("every training failed in round {}: {}{}", job.round() + 1,
-                                         StatusName(failure), Advice(failure)));
   }
   return report;
 }
@@ -176,8 +173,8 @@ bool Fleet::DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const {
 }
 
 // Checks devices in before they can know whether they are drawn: as many as the job waits for,
-// devices of other processes included.
-void Fleet::CheckIn(Job& job, FleetShare share) const {
+// devices of other ranks included.
+void Fleet::CheckIn(Job& job, const std::vector<bool>& is_here) const {
   uint8_t digest[kSha256Size] = {};
   if (ModelDigest(model_, digest) != Status::kOk) throw std::runtime_error("SHA-256 failed");
   Request hello;
@@ -187,17 +184,37 @@ void Fleet::CheckIn(Job& job, FleetShare share) const {
   uint32_t checked_in = 0;
   for (uint32_t i = 0; i < registry_.size() && checked_in < job.config().min_devices; ++i) {
     if (DropsOut(i, job.round(), job.attempt())) continue;
-    if (share.Has(i)) job.Answer(i, hello);
+    if (is_here[i]) job.Answer(i, hello);
     ++checked_in;
   }
 }
 
-Fleet::Report Fleet::RunRound(Job& job, int threads, FleetShare share) const {
-  CheckIn(job, share);
+void Fleet::RequireSomeTraining(const Report& report, const Job& job) {
+  if (report.failed < report.trained || report.trained == 0) return;
+  throw std::runtime_error(fmt::format("every training failed in round {}: {}{}", job.round() + 1,
+                                       StatusName(report.failure), Advice(report.failure)));
+}
+
+Fleet::Report Fleet::RunRound(Job& job, int threads) const {
+  const Report report = RunPart(job, threads, OneRank(), nullptr);
+  RequireSomeTraining(report, job);
+  return report;
+}
+
+Fleet::Report Fleet::RunPart(Job& job, int threads, const Ranks& ranks,
+                             const std::function<bool()>& must_stop) const {
+  // Each device is of one rank in this attempt. Those that train are dealt by their place in the
+  // cohort, so that each rank has as many, give or take one.
+  std::vector<bool> is_here(registry_.size());
+  for (uint32_t i = 0; i < registry_.size(); ++i) is_here[i] = ranks.Has(i);
   std::vector<uint32_t> drawn;
+  uint64_t place = 0;
   for (const uint32_t device : job.cohort()) {
-    if (share.Has(device) && !DropsOut(device, job.round(), job.attempt())) drawn.push_back(device);
+    if (DropsOut(device, job.round(), job.attempt())) continue;
+    is_here[device] = ranks.Has(place++);
+    if (is_here[device]) drawn.push_back(device);
   }
+  CheckIn(job, is_here);
   const TrainingOptions& training = job.config().training;
   const int workers = std::min(threads, static_cast<int>(std::max<size_t>(drawn.size(), 1)));
   std::vector<Worker> pool;
@@ -207,10 +224,14 @@ Fleet::Report Fleet::RunRound(Job& job, int threads, FleetShare share) const {
                     {}});
   }
   std::vector<TrainingReport> trainings(drawn.size());
+  std::atomic<bool> is_stopped{false};
   ParallelFor(workers, drawn.size(), [&](size_t i, int worker) {
-    trainings[i] = RunDevice(drawn[i], job, pool[static_cast<size_t>(worker)]);
+    if (must_stop && must_stop()) is_stopped = true;
+    if (!is_stopped) trainings[i] = RunDevice(drawn[i], job, pool[static_cast<size_t>(worker)]);
   });
-  return Count(trainings, job);
+  Report report = Count(trainings);
+  report.is_stopped = is_stopped;
+  return report;
 }
 
 TrainingReport Fleet::RunDevice(uint32_t index, Job& job, Worker& worker) const {

@@ -10,10 +10,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "ranks/ranks.h"
 #include "round/devices.h"
 #include "round/job.h"
 #include "sotto/client.h"
@@ -32,14 +34,6 @@ struct FleetOptions {
   double dropout = 0.0;   // chance that a device drops out of an attempt; in [0, 1)
 };
 
-// The devices that one of several processes runs. Each device belongs to one process only.
-struct FleetShare {
-  uint32_t index = 0;  // of this process, below count
-  uint32_t count = 1;  // of all processes
-
-  bool Has(uint32_t device) const { return device % count == index; }
-};
-
 // What a device's owner learns of a training: see LocalRound.
 struct TrainingReport {
   Status failure = Status::kOk;
@@ -54,8 +48,11 @@ class Fleet {
  public:
   // How many trainings of a round went wrong.
   struct Report {
-    uint32_t failed = 0;     // these devices report zeros (local_round.h)
-    uint32_t saturated = 0;  // in fixed point a number was out of the range of its format
+    uint32_t trained = 0;          // all of them
+    uint32_t failed = 0;           // these devices report zeros (local_round.h)
+    uint32_t saturated = 0;        // in fixed point a number was out of the range of its format
+    Status failure = Status::kOk;  // of the first that failed
+    bool is_stopped = false;       // by must_stop
   };
 
   Fleet(const FleetOptions& options, const ModelInfo& model, const Dataset& data,
@@ -66,15 +63,25 @@ class Fleet {
 
   const Partition& partition() const { return partition_; }
 
-  // Runs the job's open round for the devices of the share that are drawn and do not drop out: they
-  // download, train, encode and upload, `threads` devices at a time. Throws std::runtime_error if
-  // all trainings failed, or if a device fails in another way; the error names the device and the
+  // Runs the job's open round for the devices that are drawn and do not drop out: they download,
+  // train, encode and upload, `threads` devices at a time. Throws std::runtime_error if all
+  // trainings failed, or if a device fails in another way; the error names the device and the
   // status.
-  Report RunRound(Job& job, int threads, FleetShare share = {}) const;
+  Report RunRound(Job& job, int threads) const;
+
+  // The same for this rank's part of these devices; what all ranks report is for
+  // RequireSomeTraining().
+  //   must_stop  asked before each device; true: the others are left out. Null: never
+  Report RunPart(Job& job, int threads, const Ranks& ranks,
+                 const std::function<bool()>& must_stop) const;
+
+  // If all trainings failed, no later round can be better: throws the std::runtime_error of
+  // RunRound().
+  static void RequireSomeTraining(const Report& report, const Job& job);
 
  private:
   bool DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const;
-  void CheckIn(Job& job, FleetShare share) const;
+  void CheckIn(Job& job, const std::vector<bool>& is_here) const;
   struct Worker;
   TrainingReport RunDevice(uint32_t index, Job& job, Worker& worker) const;
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "evaluation/evaluation.h"
+#include "ranks/ranks.h"
 #include "round/job.h"
 #include "sim/fleet.h"
 #include "sim/run_state.h"
@@ -40,17 +41,18 @@ struct SimulationConfig {
   // Where an earlier simulation ended: this one goes on there. Absent: it begins.
   std::optional<RunState> resume;
 
-  // A simulation over several processes: each process calls Simulate() with the same job, fleet and
-  // seed, holds the whole job and runs the devices of its share. All results then have the same
-  // bytes as in one process.
-  FleetShare share;
-  // Adds the parts of all other processes to this process's part of an attempt. Every process calls
-  // it for every attempt, in the same order. Null: there are no other processes.
-  std::function<void(PartialSum& part)> merge;
+  // The processes that share the simulation. Each calls Simulate() with the same configuration,
+  // holds the whole job, and runs its part of each cohort and of each evaluation. All results then
+  // have the same bytes as in one process. Null: this process alone. Must outlive the call.
+  Ranks* ranks = nullptr;
   // Called once, before the first round, if the simulation may begin. Null: no matter.
   std::function<void()> on_begin;
-  // Asked before each round; true ends the simulation with the rounds that it has. Null: never.
+  // Asked before each round, and of several ranks before each device: true ends the simulation with
+  // the rounds that it has. Null: never. From any thread.
   std::function<bool()> stop;
+  // Called after a released round, once a second at most and for a twentieth of the time, with
+  // where a later simulation can go on should this one not come to its end. Null: no matter.
+  std::function<void(const RunState&)> save;
 };
 
 // The mean update of a round, from a sum without noise.
@@ -71,7 +73,7 @@ struct SimulationResult {
   RunState state;                                // where a later simulation can go on
   std::string finish_reason;
   bool gave_up = false;  // see Job::gave_up()
-  bool stopped = false;  // by SimulationConfig::stop
+  bool stopped = false;  // by SimulationConfig::stop, or because other ranks are gone
   uint32_t devices_without_samples = 0;
   privacy::Statement spent;   // of the whole job, attempts that released nothing included
   double wall_seconds = 0.0;  // of set-up, rounds and evaluation
@@ -81,6 +83,7 @@ struct SimulationResult {
 };
 
 // Runs the job to its end. on_round is called after every released round, from the calling thread.
+// A simulation whose other ranks are gone ends as one that is stopped: with the released rounds.
 // A resumed simulation gives the same results as one that was never interrupted.
 // Throws std::invalid_argument for a bad configuration, for data that does not fit the model, and
 // if a resumed simulation began with another configuration: the message names the field. Throws

@@ -88,8 +88,9 @@ Fields FilesOfARun() {
           "of these rounds, from 1; later ones than the plan's last do not count")
           .Needs("spectrum"),
       Row("state-out", &SimulationRequest::state_out,
-          "write where the simulation ended, also after Ctrl-C, for --resume; no epsilon holds "
-          "against a reader of the file")
+          "write where the simulation is, once a second, and where it ended, also after Ctrl-C, "
+          "for "
+          "--resume; no epsilon holds against a reader of the file")
           .ByDefault("the file of --resume"),
       Row("resume", &SimulationRequest::resume,
           "go on where the simulation of this file ended, with the same options: same results as "

@@ -1,12 +1,16 @@
-// Tests of a simulation over several processes: it gives the same bytes as one process. The
-// processes are threads here.
+// Tests of a simulation over several ranks: it gives the same bytes as one process. The ranks are
+// threads here.
 #include "sim/simulation.h"
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
+#include <cstring>
 #include <future>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "data/catalog.h"
@@ -14,8 +18,6 @@
 
 namespace sotto::server {
 namespace {
-
-constexpr uint32_t kProcesses = 3;
 
 SimulationConfig SmallSimulation() {
   SimulationConfig config;
@@ -35,73 +37,148 @@ SimulationConfig SmallSimulation() {
   return config;
 }
 
-// Adds the parts of all processes and hands each the total.
+// Where the ranks meet: each gives what it has and gets what all gave.
 class Meeting {
  public:
-  void Merge(PartialSum& part) {
+  explicit Meeting(uint32_t ranks) : given_(ranks) {}
+
+  std::vector<std::string> Exchange(uint32_t index, const std::string& mine) {
     std::unique_lock<std::mutex> lock(mutex_);
-    if (arrived_ == 0)
-      total_ = std::make_unique<PartialSum>(std::vector<int64_t>(part.sums.size()));
-    total_->Merge(part);
+    given_[index] = mine;
     const int meeting = meeting_;
-    if (++arrived_ == kProcesses) {
-      shared_ = std::move(total_);
+    if (++arrived_ == given_.size()) {
+      all_ = given_;
       arrived_ = 0;
       ++meeting_;
-      all_.notify_all();
+      they_have_met_.notify_all();
     }
-    all_.wait(lock, [&] { return meeting_ != meeting; });
-    part.sums = shared_->sums;
-    part.counts = shared_->counts;
+    they_have_met_.wait(lock, [&] { return meeting_ != meeting; });
+    return all_;
   }
 
  private:
   std::mutex mutex_;
-  std::condition_variable all_;
-  uint32_t arrived_ = 0;
+  std::condition_variable they_have_met_;
+  std::vector<std::string> given_;
+  std::vector<std::string> all_;
+  size_t arrived_ = 0;
   int meeting_ = 0;
-  std::unique_ptr<PartialSum> total_;
-  std::unique_ptr<const PartialSum> shared_;
 };
 
-TEST(Simulation, OverSeveralProcessesGivesTheBytesOfOne) {
-  const TrainTest data = OpenTrainTest("synthetic", "", nullptr);
-  const SimulationConfig config = SmallSimulation();
-  const auto run = [&](const SimulationConfig& c) {
-    return Simulate(c, data, [](const RoundReport&) {});
-  };
-  const SimulationResult alone = run(config);
-  ASSERT_EQ(alone.rounds.size(), 3U);
+class ThreadRank : public Ranks {
+ public:
+  ThreadRank(uint32_t index, uint32_t count, Meeting* meeting)
+      : index_(index), count_(count), meeting_(*meeting) {}
 
-  Meeting meeting;
-  std::vector<std::future<SimulationResult>> processes;
-  for (uint32_t i = 0; i < kProcesses; ++i) {
-    SimulationConfig one = config;
-    one.share = {i, kProcesses};
-    one.merge = [&](PartialSum& part) { meeting.Merge(part); };
-    processes.push_back(std::async(std::launch::async, [run, one] { return run(one); }));
+  uint32_t index() const override { return index_; }
+  uint32_t count() const override { return count_; }
+
+  void Sum(Span<int64_t> values) override {
+    const size_t size = values.size() * sizeof(int64_t);
+    const std::string mine(reinterpret_cast<const char*>(values.data()), size);
+    std::fill(values.begin(), values.end(), 0);
+    for (const std::string& each : meeting_.Exchange(index_, mine)) {
+      ASSERT_EQ(each.size(), size);
+      for (size_t i = 0; i < values.size(); ++i) {
+        int64_t value = 0;
+        std::memcpy(&value, each.data() + i * sizeof(value), sizeof(value));
+        values[i] += value;
+      }
+    }
   }
-  for (auto& process : processes) {
-    const SimulationResult result = process.get();
-    EXPECT_EQ(result.parameters, alone.parameters);
-    ASSERT_EQ(result.rounds.size(), alone.rounds.size());
-    for (size_t i = 0; i < alone.rounds.size(); ++i) {
-      EXPECT_EQ(result.rounds[i].outcome.reported, alone.rounds[i].outcome.reported);
-      EXPECT_EQ(result.rounds[i].outcome.checked_in, alone.rounds[i].outcome.checked_in);
-      EXPECT_EQ(result.rounds[i].outcome.topped_up, alone.rounds[i].outcome.topped_up);
+
+  std::vector<std::string> Gather(const std::string& mine) override {
+    return meeting_.Exchange(index_, mine);
+  }
+
+ private:
+  const uint32_t index_;
+  const uint32_t count_;
+  Meeting& meeting_;
+};
+
+// What each of `count` ranks gets.
+std::vector<SimulationResult> OverRanks(uint32_t count, const SimulationConfig& config,
+                                        const TrainTest& data) {
+  Meeting meeting(count);
+  std::vector<std::future<SimulationResult>> ranks;
+  for (uint32_t i = 0; i < count; ++i) {
+    ranks.push_back(std::async(std::launch::async, [&, i] {
+      ThreadRank rank(i, count, &meeting);
+      SimulationConfig one = config;
+      one.ranks = &rank;
+      return Simulate(one, data, [](const RoundReport&) {});
+    }));
+  }
+  std::vector<SimulationResult> results;
+  for (auto& rank : ranks) results.push_back(rank.get());
+  return results;
+}
+
+// The whole of what a simulation gives, as it lies in files.
+std::string TextOf(const SimulationResult& result) { return ToText(result.state); }
+
+TEST(SimulationOverRanks, GivesTheBytesOfOneProcess) {
+  const TrainTest data = OpenTrainTest("synthetic", "", nullptr);
+  SimulationConfig config = SmallSimulation();
+  const SimulationResult alone = Simulate(config, data, [](const RoundReport&) {});
+  ASSERT_EQ(alone.rounds.size(), 3U);
+  for (const uint32_t count : {1U, 2U, 3U, 4U}) {
+    config.threads = static_cast<int>(count % 3 + 1);
+    for (const SimulationResult& result : OverRanks(count, config, data)) {
+      EXPECT_EQ(result.parameters, alone.parameters);
+      EXPECT_EQ(TextOf(result), TextOf(alone)) << count << " ranks";
+      EXPECT_EQ(result.last->loss, alone.last->loss);
     }
   }
 }
 
-TEST(Simulation, OverSeveralProcessesNeedsASeedAndAMergeOfSums) {
+TEST(SimulationOverRanks, GoesOnWithAnotherNumberOfThem) {
   const TrainTest data = OpenTrainTest("synthetic", "", nullptr);
   SimulationConfig config = SmallSimulation();
-  config.share = {0, kProcesses};
-  const auto run = [&] { Simulate(config, data, [](const RoundReport&) {}); };
-  EXPECT_THROW(run(), std::invalid_argument);
-  config.merge = [](PartialSum&) {};
+  config.job.model = FindModel("small-cnn");  // whose first parameters are drawn
+  config.job.plan.dimension = config.job.model->parameters;
+  const SimulationResult whole = Simulate(config, data, [](const RoundReport&) {});
+  std::atomic<int> asked{0};
+  config.stop = [&] { return asked++ > 14; };  // before each device, too: somewhere in a round
+  const std::vector<SimulationResult> first = OverRanks(3, config, data);
+  for (const SimulationResult& result : first) {
+    EXPECT_TRUE(result.stopped);
+    EXPECT_LT(result.rounds.size(), 3U);
+    EXPECT_EQ(TextOf(result), TextOf(first[0]));
+  }
+  config.stop = nullptr;
+  config.resume = RunStateFromText("state", TextOf(first[1]));
+  for (const SimulationResult& result : OverRanks(2, config, data)) {
+    EXPECT_EQ(TextOf(result), TextOf(whole));
+  }
+}
+
+TEST(SimulationOverRanks, WithoutASeedTheyHaveOneKey) {
+  const TrainTest data = OpenTrainTest("synthetic", "", nullptr);
+  SimulationConfig config = SmallSimulation();
   config.seed.reset();
-  EXPECT_THROW(run(), std::invalid_argument);
+  const std::vector<SimulationResult> results = OverRanks(2, config, data);
+  EXPECT_EQ(TextOf(results[0]), TextOf(results[1]));
+  EXPECT_NE(results[0].parameters, Simulate(config, data, [](const RoundReport&) {}).parameters);
+}
+
+TEST(SimulationOverRanks, WhatFailsOnOneFailsOnAll) {
+  Meeting meeting(2);
+  const auto work = [&](uint32_t index) {
+    ThreadRank rank(index, 2, &meeting);
+    try {
+      rank.Together([&] {
+        if (index == 1) throw std::runtime_error("no such file");
+      });
+    } catch (const std::runtime_error& error) {
+      return std::string(error.what());
+    }
+    return std::string("it went well");
+  };
+  std::future<std::string> other = std::async(std::launch::async, [&] { return work(1); });
+  EXPECT_EQ(work(0), "rank 1: no such file");
+  EXPECT_EQ(other.get(), "no such file");
 }
 
 }  // namespace
