@@ -37,13 +37,13 @@ same() {
   done
   shift
   local run=("${bin}/sotto" simulate --data synthetic --devices 60 --cohort 20 --delta 1e-3 --seed 3 "$@")
-  "${run[@]}" --threads 2 --json one.json --model-out one.f32 --state-out one.state > one.txt 2>&1 ||
-    fail "${name}" one.txt
+  "${run[@]}" --threads 2 --json one.json --model-out one.f32 --state-out one.state > one.txt 2> one.err ||
+    fail "${name}" one.err
   for count in "${ranks[@]}"; do
     mpirun -n "${count}" "${run[@]}" --threads 1 --json many.json --model-out many.f32 --state-out many.state \
-      > many.txt 2>&1 || fail "${name}, ${count} ranks" many.txt
+      > many.txt 2> many.err || fail "${name}, ${count} ranks" many.err
     if ! cmp one.f32 many.f32 || ! cmp one.state many.state || ! diff <(results one.json) <(results many.json) ||
-      ! diff <(grep -v 'wall time' one.txt) <(grep -v 'wall time' many.txt); then
+      ! diff <(grep -v 'wall time' one.txt) <(grep -v 'wall time' many.txt) || ! diff one.err many.err; then
       fail "${name}: ${count} ranks differ"
     fi
   done
@@ -62,10 +62,10 @@ same 'smoothing, a net' 3 -- --model small-cnn --rounds 2 --noise-multiplier 1 -
 same 'a baseline' 2 -- "${small[@]}" --mechanism none --server-optimiser adam
 
 # A rank is killed in a round; others, as many as there may be, go on.
-run=("${bin}/sotto" simulate --data synthetic --model small-cnn --devices 60 --cohort 20 --rounds 30
+run=("${bin}/sotto" simulate --data synthetic --model small-cnn --devices 60 --cohort 20
   --noise-multiplier 1 --delta 1e-3 --threads 1)
-"${run[@]}" --seed 5 --model-out whole.f32 > whole.txt 2>&1
-mpirun -n 3 "${run[@]}" --seed 5 --state-out killed.state > killed.txt 2>&1 &
+"${run[@]}" --rounds 30 --seed 5 --model-out whole.f32 > whole.txt 2>&1
+mpirun -n 3 "${run[@]}" --rounds 30 --seed 5 --state-out killed.state > killed.txt 2>&1 &
 launcher=$!
 for ((i = 0; i < 600; i++)); do
   ! grep -q '^round 3/' killed.txt || break
@@ -77,7 +77,7 @@ wait "${launcher}" || status=$?
 ((status != 0)) || fail 'a run without one of its ranks ended well' killed.txt
 grep -q 'signal 9' killed.txt || fail 'nobody says that a rank was killed' killed.txt
 [[ -e killed.state ]] || fail 'there is no state' killed.txt
-mpirun -n 2 "${run[@]}" --seed 5 --resume killed.state --model-out resumed.f32 > resumed.txt 2>&1 ||
+mpirun -n 2 "${run[@]}" --rounds 30 --seed 5 --resume killed.state --model-out resumed.f32 > resumed.txt 2>&1 ||
   fail 'it does not go on' resumed.txt
 cmp whole.f32 resumed.f32 || fail 'a run that went on has another model'
 echo 'a killed rank costs a round at most'
@@ -94,6 +94,21 @@ ends 'this command runs in one process' "${bin}/sotto" serve store.db
 ends '--nonsense is no option' "${bin}/sotto" simulate --nonsense
 ends 'rank 1: --initial-model whole.f32: ' bash -c "cd \"\$([[ \${OMPI_COMM_WORLD_RANK} == 0 ]] && echo . || echo /)\" &&
   exec '${bin}/sotto' simulate --data synthetic --initial-model whole.f32 --model small-cnn --seed 1"
+
+# The first rank alone fails, between two rounds, while the others wait for it: its folder is gone.
+mkdir folder
+timeout 60 mpirun -n 2 "${run[@]}" --rounds 100 --seed 5 --state-out folder/state > ends.txt 2>&1 &
+launcher=$!
+for ((i = 0; i < 600; i++)); do
+  [[ ! -s folder/state ]] || break
+  sleep 0.02
+done
+rm -r folder
+status=0
+wait "${launcher}" || status=$?
+if ((status == 0 || status == 124)) || ! grep -q 'sotto: .*folder/state' ends.txt; then
+  fail "status ${status} where the state cannot be written" ends.txt
+fi
 
 # The page as it stands; its first block is how this build was made, and Slurm is not here.
 extract_blocks server/CLUSTER.md blocks

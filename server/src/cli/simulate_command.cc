@@ -124,8 +124,10 @@ class SingleRun {
     config_ = MakeSimulation(WithNoiseDecay(request_));
     config_.resume = std::move(resume);
     config_.ranks = &ranks_;
-    RequireOutputs(Outputs(), "", TextsOf(InputsOf(request)));
-    RequireStateOutput();
+    if (ranks_.is_first()) {  // which alone writes
+      RequireOutputs(Outputs(), "", TextsOf(InputsOf(request)));
+      RequireStateOutput();
+    }
     if (!request.average_out.empty() && config_.job.aggregation.average == "none") {
       throw std::invalid_argument("--average-out needs --average uniform or geometric:RATIO");
     }
@@ -245,7 +247,7 @@ class RepeatedRun {
       throw std::invalid_argument(fmt::format(
           "--{} is for one simulation; give --seed instead of --seeds, or leave it out", option));
     }
-    RequireOutputs(Outputs(), "", TextsOf(InputsOf(request)));
+    if (ranks_.is_first()) RequireOutputs(Outputs(), "", TextsOf(InputsOf(request)));
     if (!request.json.empty()) inputs_ = InputReader().Read(InputsOf(request_));
     fmt::print(stderr, "{}", NotesText({data_.train, data_.test}));
   }

@@ -21,15 +21,14 @@ class LaunchedRanks {
   //   - the command line names another command than `commands`, which share their work.
   LaunchedRanks(int argc, char** argv, const std::vector<std::string>& commands);
 
-  // Leaves MPI; ends the process at once where other ranks are gone, with the status that it has
-  // then (End()).
+  // Leaves MPI, which waits for the other ranks. After a failure (End()) it ends the process at once:
+  // they may be gone, or wait for this one, and the launcher then ends them.
   ~LaunchedRanks();
 
   LaunchedRanks(const LaunchedRanks&) = delete;
   LaunchedRanks& operator=(const LaunchedRanks&) = delete;
 
-  // The status of the process, passed through. With it the destructor ends a process whose ranks
-  // are lost, as MPI cannot be left then.
+  // The exit status of the process, passed through to main()'s return.
   int End(int status);
 
  private:

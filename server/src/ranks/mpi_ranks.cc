@@ -26,6 +26,16 @@ constexpr std::chrono::milliseconds kPatience{200};
 // large.
 constexpr size_t kMostAtOnce = size_t{1} << 20;
 
+// Once a rank has failed, mpirun passes on no more of what the others say: the first one, which says
+// why, gets this long before the others end.
+constexpr uint32_t kFirstSpeaksMs = 1000;
+
+[[noreturn]] void EndAtOnce(bool is_first, int status) {
+  if (!is_first) posix::SleepUnlessStopped(kFirstSpeaksMs);
+  std::fflush(nullptr);
+  std::_Exit(status);
+}
+
 }  // namespace
 
 class LaunchedRanks::Joined : public Ranks {
@@ -41,12 +51,7 @@ class LaunchedRanks::Joined : public Ranks {
     }
   }
 
-  // MPI_Finalize() waits for the other ranks, which a signal may have ended.
-  ~Joined() override {
-    if (!MustEndAtOnce()) MPI_Finalize();
-  }
-
-  bool MustEndAtOnce() const { return is_lost_ || posix::StopSignal() != 0; }
+  ~Joined() override { MPI_Finalize(); }
 
   uint32_t index() const override { return static_cast<uint32_t>(index_); }
   uint32_t count() const override { return static_cast<uint32_t>(count_); }
@@ -93,10 +98,7 @@ class LaunchedRanks::Joined : public Ranks {
       if (is_done != 0) return;
       if (posix::StopSignal() != 0) {
         if (!signalled) signalled = Clock::now();
-        if (Clock::now() - *signalled > kPatience) {
-          is_lost_ = true;
-          throw RanksLost("the other ranks are gone");
-        }
+        if (Clock::now() - *signalled > kPatience) throw RanksLost("the other ranks are gone");
       }
       if (pause.count() > 0) std::this_thread::sleep_for(pause);
       pause = std::min(pause + std::chrono::microseconds{1}, std::chrono::microseconds{200});
@@ -105,7 +107,6 @@ class LaunchedRanks::Joined : public Ranks {
 
   int index_ = 0;
   int count_ = 1;
-  bool is_lost_ = false;
 };
 
 LaunchedRanks::LaunchedRanks(int argc, char** argv, const std::vector<std::string>& commands) {
@@ -113,9 +114,7 @@ LaunchedRanks::LaunchedRanks(int argc, char** argv, const std::vector<std::strin
   joined_ = std::make_unique<Joined>(&argc, &argv);
   SetTheRanks(joined_.get());
   if (joined_->count() == 1 || IsOneOf(argc, argv, commands)) return;
-  const bool is_first = joined_->is_first();
-  joined_.reset();
-  if (!is_first) std::exit(posix::kExitUsage);
+  if (!joined_->is_first()) EndAtOnce(false, posix::kExitUsage);
   RefuseLauncher(argv[0],
                  "this command runs in one process: start it without mpirun, which is "
                  "for `sotto simulate` and `sotto-lab experiment`");
@@ -123,9 +122,7 @@ LaunchedRanks::LaunchedRanks(int argc, char** argv, const std::vector<std::strin
 
 LaunchedRanks::~LaunchedRanks() {
   SetTheRanks(nullptr);
-  if (joined_ == nullptr || !joined_->MustEndAtOnce()) return;
-  std::fflush(nullptr);
-  std::_Exit(status_);
+  if (joined_ != nullptr && status_ != 0) EndAtOnce(joined_->is_first(), status_);
 }
 
 int LaunchedRanks::End(int status) { return status_ = status; }

@@ -17,6 +17,6 @@ LaunchedRanks::LaunchedRanks(int, char** argv, const std::vector<std::string>&) 
 
 LaunchedRanks::~LaunchedRanks() = default;
 
-int LaunchedRanks::End(int status) { return status; }
+int LaunchedRanks::End(int status) { return status_ = status; }
 
 }  // namespace sotto::server
