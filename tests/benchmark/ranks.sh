@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ranks.sh BUILD_DIR [--update]
 # What ranks cost, measured on two cores of this machine, and what larger fleets would take, computed from it. With --update
-# the tables replace those of server/CLUSTER.md. The build has -DSOTTO_WITH_MPI=ON and -DSOTTO_TESTS=ON.
+# the tables replace what server/CLUSTER.md has. The build has -DSOTTO_WITH_MPI=ON and -DSOTTO_TESTS=ON.
 set -euo pipefail
 build="$(cd "$1" && pwd)"
 page="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/server/CLUSTER.md"
@@ -43,7 +43,7 @@ read -r net_kb _ <<< "$(usage "${build}/bin/sotto" simulate --data synthetic --m
 {
   echo '| measured | |'
   echo '|---|---|'
-  printf '| time of two ranks of one thread over that of one rank of two threads, three times | %s, %s, %s |\n' "${ratios[@]}"
+  printf '| time of two ranks of one thread over one rank of two threads, three times | %s, %s, %s |\n' "${ratios[@]}"
   sed -E 's/^.* ranks, ([0-9]+) parameters: ([0-9.]+) ms$/| ms of a sum of \1 parameters over two ranks | \2 |/' sums.txt
   awk "BEGIN {
     printf \"| bytes of a rank for a device | %.0f |\n\", (${large_kb} - ${small_kb}) * 1024 / 990000

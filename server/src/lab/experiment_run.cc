@@ -270,7 +270,7 @@ class ExperimentRun {
   void Prepare() {
     RequireOwnFolder();
     MakeFolder();
-    RequireOutputs(OutputsOf(o_, report_));
+    if (TheRanks().is_first()) RequireOutputs(OutputsOf(o_, report_));
     WriteModels(definition_, o_.grid.out);
     CheckCells(kind_, cells_);
   }

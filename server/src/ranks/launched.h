@@ -21,8 +21,8 @@ class LaunchedRanks {
   //   - the command line names another command than `commands`, which share their work.
   LaunchedRanks(int argc, char** argv, const std::vector<std::string>& commands);
 
-  // Leaves MPI, which waits for the other ranks. After a failure (End()) it ends the process at once:
-  // they may be gone, or wait for this one, and the launcher then ends them.
+  // Leaves MPI, which waits for the other ranks. After a failure (End()) it ends the process at
+  // once: they may be gone, or wait for this one, and the launcher then ends them.
   ~LaunchedRanks();
 
   LaunchedRanks(const LaunchedRanks&) = delete;

@@ -26,8 +26,8 @@ constexpr std::chrono::milliseconds kPatience{200};
 // large.
 constexpr size_t kMostAtOnce = size_t{1} << 20;
 
-// Once a rank has failed, mpirun passes on no more of what the others say: the first one, which says
-// why, gets this long before the others end.
+// Once a rank has failed, mpirun passes on no more of what the others say: the first one, which
+// says why, gets this long before the others end.
 constexpr uint32_t kFirstSpeaksMs = 1000;
 
 [[noreturn]] void EndAtOnce(bool is_first, int status) {
