@@ -1,6 +1,7 @@
 // The command `sotto` as a user runs it: exit codes, messages, files.
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -521,6 +522,16 @@ TEST(Cli, AJobThatGivesUpWritesItsResultsAndExitsWithThree) {
   const Json json = Json::parse(ReadFile(TestFile("json")), nullptr, false);
   EXPECT_EQ(json["finish_reason"], "round 1 was given up after 10 attempts");
   EXPECT_TRUE(json["rounds"].empty());
+}
+
+// Each of them would do the whole work. e2e.ranks has what a build with MPI does.
+TEST(Cli, WithoutMpiItRefusesToBeOneOfSeveralProcesses) {
+  if (SOTTO_HAS_MPI) GTEST_SKIP() << "this build has MPI";
+  setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+  ExpectUsageError("simulate --data synthetic", "built without MPI");
+  setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
+  EXPECT_EQ(Sotto("simulate --help").exit_code, 0);
+  unsetenv("OMPI_COMM_WORLD_SIZE");
 }
 
 }  // namespace

@@ -40,14 +40,14 @@ class Ranks {
   // What each rank gave, by rank, on every rank. Throws RanksLost.
   virtual std::vector<std::string> Gather(const std::string& mine) = 0;
 
+  // The same for numbers.
+  std::vector<std::vector<uint64_t>> GatherNumbers(const std::vector<uint64_t>& mine);
+
   // The first one is the one that tells people and writes files.
   bool is_first() const { return index() == 0; }
 
   // Whether this rank does piece `i` of a work that all of them share.
   bool Has(uint64_t i) const { return i % count() == index(); }
-
-  // The same for numbers.
-  std::vector<std::vector<uint64_t>> GatherNumbers(const std::vector<uint64_t>& mine);
 
   // True on every rank if it is on one of them. Throws RanksLost.
   bool Any(bool mine);

@@ -157,8 +157,8 @@ class Attempt {
   size_t revoked_ = 0;               // members in this state
   std::vector<Member> members_;      // one for each of drawn_, same order
   std::vector<bool> is_checked_in_;  // by registry index
-  std::vector<bool>
-      is_heard_;  // by registry index: it has sent this attempt a request, and lacks nothing
+  // By registry index: the device has sent this attempt a request, and lacks nothing.
+  std::vector<bool> is_heard_;
   // By their last Hello in this attempt, the devices that lack something, by registry index.
   std::map<uint32_t, Abilities> lacking_;
   std::set<uint32_t> untimed_;  // the drawn devices that do not keep to a report time
