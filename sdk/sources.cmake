@@ -52,13 +52,20 @@ set(sotto_sdk_sources
   src/losses/one_vs_all.cc
   src/losses/softmax.cc
   src/losses/squared.cc
+  src/preparation/dct.cc
+  src/preparation/difference.cc
+  src/preparation/feature_tables.cc
   src/preparation/fill_missing.cc
+  src/preparation/frames.cc
+  src/preparation/mel.cc
   src/preparation/normalise.cc
   src/preparation/prepare.cc
   src/preparation/prepare_for_training.cc
   src/preparation/random_crop.cc
   src/preparation/random_flip.cc
   src/preparation/rescale.cc
+  src/preparation/spectrum.cc
+  src/preparation/stats.cc
   src/preparation/unit_norm.cc
   src/nn/block_kernels.cc
   src/nn/block_layers.cc
@@ -68,6 +75,7 @@ set(sotto_sdk_sources
   src/nn/fixed_net.cc
   src/nn/fixed_net_kernels.cc
   src/nn/fixed_predict.cc
+  src/nn/fixed_prediction_error.cc
   src/nn/fixed_softmax.cc
   src/nn/initial_weights.cc
   src/nn/kernels.cc
@@ -75,8 +83,10 @@ set(sotto_sdk_sources
   src/nn/gradient_norm.cc
   src/nn/momentum.cc
   src/nn/net.cc
+  src/nn/personal.cc
   src/nn/prepared.cc
   src/nn/predict.cc
+  src/nn/prediction_error.cc
   src/nn/softmax.cc
   src/nn/walker.cc
   src/train/local_trainer.cc
@@ -84,10 +94,13 @@ set(sotto_sdk_sources
   src/models/models.cc
   src/local/held_out.cc
   src/local/local_round.cc
+  src/local/sample_log.cc
+  src/local/sample_snapshot.cc
   src/local/seeded_entropy.cc
   src/local/self_test.cc
   src/local/shard.cc
   src/local/train_task.cc
+  src/local/windower.cc
   src/peer/bounded_sample.cc
   src/peer/peer_job.cc
   src/peer/peer_record.cc

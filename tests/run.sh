@@ -46,6 +46,17 @@ source examples/quickstart/packages.sh
 CROSS_PACKAGES=(g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user qemu-system-arm)
 RISCV_PACKAGES=(gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc)
 
+# PostgreSQL without the cluster that the package would make and start: the tests make their own.
+install_postgresql() {
+  local settings=/etc/postgresql-common/createcluster.d as_root=(sudo)
+  ((EUID != 0)) || as_root=()
+  [[ -n "$(missing_packages postgresql)" ]] || return 0
+  "${as_root[@]}" mkdir -p "${settings}" &&
+    "${as_root[@]}" tee "${settings}/sotto-tests.conf" <<< 'create_main_cluster = false' > /dev/null || return
+  install_packages postgresql || true
+  "${as_root[@]}" rm -f "${settings}/sotto-tests.conf"
+}
+
 install_test_packages() {
   local packages=("${BUILD_PACKAGES[@]}" "${OPTIONAL_PACKAGES[@]}" libgtest-dev openssl
     pkg-config python3-cryptography python3-mpmath)
@@ -62,12 +73,16 @@ install_test_packages() {
   install_packages libbenchmark-dev || true
   install_packages libopenmpi-dev openmpi-bin || true
   install_packages python3-numpy python3-onnx || true
+  install_packages python3-h5py python3-pil || true  # the scripts of server/YOUR_DATA.md
+  ! ${all} || ! command -v apt-get > /dev/null || install_postgresql || true
   ! ${all} || install_packages "${CROSS_PACKAGES[@]}" || true
   ! ${all} || install_packages "${RISCV_PACKAGES[@]}" || true
   # Debian 12 has these headers for Arm alone, which serve.
   ! ${all} || install_packages libstdc++-riscv64-unknown-elf-dev || true
   ! ${all} || install_packages arduino-builder || true
   ! ${all} || install_packages ccache || true
+  # Its service listens nowhere until somebody configures it.
+  ! ${all} || install_packages haproxy socat || true
   ! ${all} || install_packages chromium chromium-driver python3-selenium || true  # draws the pages
 }
 

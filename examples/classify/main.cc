@@ -1,10 +1,16 @@
-// A firmware that classifies: a trained model and samples in flash, a class for each sample out. It
-// cannot train, and has neither a heap nor a network.
+// A firmware that predicts: a trained model and samples in flash, a line for each sample out. It
+// cannot train, and has neither a heap nor a network. What a line has depends on the model:
+//   classes       the class
+//   autoencoder   the prediction error; behind it, if the header has a threshold, 1 for an anomaly
+//                 or 0
+//   regression    the predicted numbers
+// Fractions are hexadecimal, as printf's %a: exact, and read by Python's float.fromhex().
 //
-// Classes go to QEMU's standard error, one a line. Exit status: 0 all samples have a class, 1 a
-// sample has none, 2 the samples are not of the model's size. Part of examples/classify.
+// Lines go to QEMU's standard error. Exit status: 0 the model says something of all samples, 1 of
+// one it does not, 2 the samples are not of the model's size. Part of examples/classify.
 #include SOTTO_TRAINED_MODEL
 
+#include "sotto/bytes.h"
 #include "sotto/emulated/semihosting.h"
 
 // The unchanged file. A sensor of yours fills `features` instead.
@@ -25,21 +31,58 @@ extern const float sotto_samples_end[];
 
 namespace {
 
+using sotto::Status;
+using sotto::emulated::Print;
 using SOTTO_MODEL::kModel;
 using SOTTO_MODEL::kParameters;
 using SOTTO_MODEL::Net;
-static_assert(Net::kClasses > 0, "a model of classes");
 
 float scratch[sotto::PredictFloats<Net>()];
 float outputs[Net::kOutputs];
 
-bool Classify(const float* sample, uint32_t* label) {
-  const sotto::Span<const float> features(sample, Net::kInputs);
-  if (sotto::Predict(kModel, kParameters, features, scratch, outputs) != sotto::Status::kOk) {
-    return false;
+// "-0x1.800000p-3": six digits behind the point are all that a float32 has.
+void Print(float value) {
+  const uint32_t bits = sotto::FloatBits(value);
+  const uint32_t exponent = (bits >> 23) & 0xff;  // 0: zero, or below all that have a leading 1
+  const uint32_t fraction = (bits & 0x7fffff) << 1;
+  char digits[] = "0.000000p";
+  digits[0] = exponent > 0 ? '1' : '0';
+  for (int i = 0; i < 6; ++i) digits[2 + i] = "0123456789abcdef"[(fraction >> (20 - 4 * i)) & 0xf];
+  const int32_t power = static_cast<int32_t>(exponent > 0 ? exponent : 1) - 127;
+  Print(bits >> 31 != 0 ? "-0x" : "0x");
+  Print(digits);
+  Print(power < 0 ? "-" : "+");
+  Print(static_cast<uint32_t>(power < 0 ? -power : power));
+}
+
+void PrintClass() { Print(sotto::PredictedClass(kModel, outputs)); }
+
+void PrintOutputs() {
+  for (size_t k = 0; k < Net::kOutputs; ++k) {
+    if (k > 0) Print(",");
+    Print(outputs[k]);
   }
-  *label = sotto::PredictedClass(kModel, outputs);
-  return true;
+}
+
+void PrintError(float error) {
+  Print(error);
+#if defined(SOTTO_HAS_THRESHOLD)
+  Print(error > SOTTO_MODEL::kThreshold ? ",1" : ",0");
+#endif
+}
+
+Status PrintPrediction(sotto::Span<const float> features) {
+  if constexpr (kModel.loss.target == sotto::nn::TargetKind::kInput) {
+    float error = 0;
+    const Status status =
+        sotto::PredictionError(kModel, kParameters, features, {}, scratch, outputs, &error);
+    if (status == Status::kOk) PrintError(error);
+    return status;
+  } else {
+    const Status status = sotto::Predict(kModel, kParameters, features, scratch, outputs);
+    if (status == Status::kOk) Net::kClasses > 0 ? PrintClass() : PrintOutputs();
+    return status;
+  }
 }
 
 }  // namespace
@@ -48,10 +91,8 @@ int main(int, char**) {
   const auto numbers = static_cast<size_t>(sotto_samples_end - sotto_samples_begin);
   if (numbers == 0 || numbers % Net::kInputs != 0) return 2;
   for (const float* at = sotto_samples_begin; at != sotto_samples_end; at += Net::kInputs) {
-    uint32_t label = 0;
-    if (!Classify(at, &label)) return 1;
-    sotto::emulated::Print(label);
-    sotto::emulated::Print("\n");
+    if (PrintPrediction({at, Net::kInputs}) != Status::kOk) return 1;
+    Print("\n");
   }
   return 0;
 }

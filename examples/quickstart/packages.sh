@@ -12,10 +12,10 @@ BUILD_PACKAGES=(cmake ninja-build g++ libeigen3-dev libkissfft-dev libmbedtls-de
   libnanopb-dev libcli11-dev libfmt-dev libsqlite3-dev nlohmann-json3-dev zlib1g-dev libuv1-dev
   libtomlplusplus-dev libsodium-dev libcsv-dev libzip-dev)
 
-# What only some formats and services need: the page and the metrics, MATLAB files, ONNX. A program without them says
-# which of them an option needs.
+# What only some formats and services need: the page and the metrics, MATLAB files, recordings, ONNX, PostgreSQL. A program
+# without them says which of them an option needs.
 # shellcheck disable=SC2034
-OPTIONAL_PACKAGES=(libmicrohttpd-dev prometheus-cpp-dev libmatio-dev libonnx-dev libprotobuf-dev)
+OPTIONAL_PACKAGES=(libmicrohttpd-dev prometheus-cpp-dev libmatio-dev libsndfile1-dev libonnx-dev libprotobuf-dev libpq-dev)
 
 # Asked for in a call of its own: one name that apt does not know fails a whole call.
 # shellcheck disable=SC2034

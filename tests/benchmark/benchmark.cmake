@@ -1,11 +1,20 @@
 # sotto-bench: what a coordinate and a sample of a net cost in time. A test runs each case once;
-# ratios.sh and nets.sh measure. sotto-bench-ranks: what ranks cost, for ranks.sh.
+# ratios.sh and nets.sh measure. sotto-bench-ranks: what ranks cost, for ranks.sh. sotto-bench-ingest:
+# what a coordinator of several ingest servers would do, for ingest.sh; a test runs it on small sizes.
 if(SOTTO_WITH_MPI)
   add_executable(sotto_bench_ranks benchmark/ranks.cc)
   set_target_properties(sotto_bench_ranks PROPERTIES OUTPUT_NAME sotto-bench-ranks)
   target_link_libraries(sotto_bench_ranks PRIVATE sotto::launched_ranks)
   sotto_own_sources(sotto_bench_ranks)
 endif()
+add_executable(sotto_bench_ingest benchmark/ingest.cc)
+set_target_properties(sotto_bench_ingest PROPERTIES OUTPUT_NAME sotto-bench-ingest)
+target_link_libraries(sotto_bench_ingest PRIVATE sotto::server)
+sotto_own_sources(sotto_bench_ingest)
+add_test(NAME benchmark.ingest
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/benchmark/ingest.sh ${PROJECT_BINARY_DIR} --small)
+set_tests_properties(benchmark.ingest PROPERTIES TIMEOUT 300)
+
 find_package(benchmark CONFIG QUIET)
 if(NOT benchmark_FOUND)
   add_test(NAME benchmark.runs

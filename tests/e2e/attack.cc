@@ -147,9 +147,11 @@ std::vector<uint8_t> ClientHelloOf(const posix::DeviceKey& key) {
   return hello;
 }
 
-Status TryHandshake(const std::string& source, uint16_t port, const posix::DeviceKey& key) {
+Status TryHandshake(const std::string& source, uint16_t port, const posix::DeviceKey& key,
+                    ByteSpan before) {
   RawSocket socket(source, port);
   if (!socket.is_open()) return Status::kLinkLost;
+  if (socket.Send(before) != static_cast<int>(before.size())) return Status::kLinkLost;
   TlsContext context;
   TlsSession session;
   StartSession(key, IoOf(&socket), &context, &session);

@@ -48,6 +48,8 @@ const std::vector<uint8_t>& ClientHelloRecord();
 std::vector<uint8_t> ClientHelloOf(const posix::DeviceKey& key);
 
 // The status that ends the handshake of a client with this key.
-Status TryHandshake(const std::string& source, uint16_t port, const posix::DeviceKey& key);
+//   before  bytes that are sent before it, as a proxy sends them
+Status TryHandshake(const std::string& source, uint16_t port, const posix::DeviceKey& key,
+                    ByteSpan before = {});
 
 }  // namespace sotto::live

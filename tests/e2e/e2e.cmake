@@ -15,6 +15,11 @@ add_test(NAME e2e.serve_session
                  ${CMAKE_CURRENT_BINARY_DIR}/e2e/serve_session ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
 set_tests_properties(e2e.serve_session PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
 
+add_test(NAME e2e.haproxy
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/haproxy.sh ${PROJECT_SOURCE_DIR}
+                 ${CMAKE_CURRENT_BINARY_DIR}/e2e/haproxy ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+set_tests_properties(e2e.haproxy PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
+
 add_test(NAME e2e.directory
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/directory.sh ${PROJECT_SOURCE_DIR}
                  ${CMAKE_CURRENT_BINARY_DIR}/e2e/directory ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
@@ -25,10 +30,11 @@ sotto_gtest(live_test
   LIBRARIES sotto::policy sotto::server
   SOURCES e2e/attack.cc e2e/live.cc e2e/live_attack_test.cc e2e/live_audit_test.cc
           e2e/live_client_files_test.cc e2e/live_client_test.cc e2e/live_download_test.cc e2e/live_equality_test.cc
-          e2e/live_fleet_test.cc e2e/live_hold_test.cc e2e/live_keep_test.cc
+          e2e/live_fleet_test.cc e2e/live_hold_test.cc e2e/live_keep_test.cc e2e/live_personal_test.cc
           e2e/live_ledger_test.cc e2e/live_listening_peers_test.cc e2e/live_page_test.cc
-          e2e/live_passes_test.cc e2e/live_peers_test.cc e2e/live_protocol_test.cc
-          e2e/live_said_test.cc e2e/live_store_test.cc
+          e2e/live_passes_test.cc e2e/live_peers_test.cc e2e/live_protocol_test.cc e2e/live_proxy_test.cc
+          e2e/live_record_test.cc
+          e2e/live_said_test.cc e2e/live_servers_test.cc e2e/live_store_test.cc
           e2e/live_swarm_test.cc e2e/live_test.cc e2e/live_tickets_test.cc
           e2e/live_views_test.cc e2e/peer_site.cc e2e/server_failure_test.cc
   DRIVES sotto_cli sotto_lab sotto_client
@@ -36,15 +42,43 @@ sotto_gtest(live_test
 target_compile_definitions(live_test PRIVATE
   SOTTO_LAB_PROGRAM="$<TARGET_FILE:sotto_lab>" SOTTO_PROGRAM="$<TARGET_FILE:sotto_cli>" SOTTO_CLIENT_PROGRAM="$<TARGET_FILE:sotto_client>")
 
+add_test(NAME e2e.postgres
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/postgres.sh ${CMAKE_CURRENT_BINARY_DIR}/e2e/postgres
+                 ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+set_tests_properties(e2e.postgres PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 600)
+
 if(NOT SOTTO_SANITIZE)
+  add_test(NAME e2e.other_formats
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/other_formats.sh ${PROJECT_SOURCE_DIR}
+                   ${CMAKE_CURRENT_BINARY_DIR}/e2e/other_formats ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  set_tests_properties(e2e.other_formats PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 120)
   add_test(NAME e2e.your_data
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/your_data.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/your_data ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
   set_tests_properties(e2e.your_data PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
+  add_test(NAME e2e.signals
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/page_session.sh ${PROJECT_SOURCE_DIR}
+                   ${CMAKE_CURRENT_BINARY_DIR}/e2e/signals ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
+                   server/SIGNALS.md numpy)
+  set_tests_properties(e2e.signals PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 120)
+  add_test(NAME e2e.vibration
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/vibration.sh ${PROJECT_SOURCE_DIR}
+                   ${CMAKE_CURRENT_BINARY_DIR}/e2e/vibration ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  set_tests_properties(e2e.vibration PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
   add_test(NAME e2e.independent_client
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/independent_client.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/independent_client ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
   set_tests_properties(e2e.independent_client PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
+  add_test(NAME e2e.standby
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/standby.sh ${PROJECT_SOURCE_DIR}
+                   ${CMAKE_CURRENT_BINARY_DIR}/e2e/standby ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  set_tests_properties(e2e.standby PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
+  if(SOTTO_HAS_POSTGRES)
+    add_test(NAME e2e.faults
+             COMMAND /usr/bin/python3 -B ${CMAKE_CURRENT_SOURCE_DIR}/e2e/faults.py --found --runs 1..17 --jobs 6
+                     --bin ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} --work ${CMAKE_CURRENT_BINARY_DIR}/e2e/faults)
+    set_tests_properties(e2e.faults PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 600 COST 90)
+  endif()
   add_test(NAME e2e.ranks
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/ranks.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/ranks ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})

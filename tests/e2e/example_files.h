@@ -26,6 +26,8 @@
 #include "lab/commands.h"
 #include "mark.h"
 #include "peers/directory_folder.h"
+#include "sample_file.h"
+#include "sotto/bytes.h"
 #include "sotto/data/mat_files.h"
 #include "sotto/model/model_file.h"
 #include "sotto/models.h"
@@ -33,6 +35,7 @@
 #include "sotto/shard.h"
 #include "sotto/update_ledger.h"
 #include "unit/data_files.h"
+#include "unit/recordings.h"
 #include "unit/sdk/peers.h"
 #include "unit/server/directory_fixture.h"
 #include "unit/server/store_fixture.h"
@@ -94,6 +97,24 @@ inline std::string ShardOf(const ModelInfo& model) {
   uint8_t head[kShardHeadSize];
   EXPECT_EQ(MakeShardHead(info, ByteSpan(samples), head), Status::kOk);
   return std::string(head, std::end(head)) + std::string(samples, std::end(samples));
+}
+
+// Three windows of one reading of two numbers, of two classes.
+inline void MakeSampleLog(const std::string& path) {
+  posix::SampleFileInfo info;
+  info.axes = 2;
+  info.window = info.hop = 1;
+  posix::SetCapacity(4, &info);
+  posix::MakeSampleFile(path, info);
+  posix::SampleFile file(path);
+  SampleLog log(file.memory(), info.LogConfig());
+  EXPECT_EQ(log.Open(), Status::kOk);
+  uint8_t raw[8] = {};
+  for (uint32_t i = 0; i < 3; ++i) {
+    log.LabelNext(i % 2, 1);
+    StoreU32Le(FloatBits(static_cast<float>(i)), raw);
+    EXPECT_EQ(log.Append(ByteSpan(raw)), Status::kOk);
+  }
 }
 
 // The first publication of a node.
@@ -202,7 +223,23 @@ class ExampleFiles : public DataFiles {
     Write("labels", "\0\0\x08\x01\0\0\0\x04\x01\x02\x03\x01"s);
     Write("test_batch.bin", std::string(2 * 3073, '\x03'));
     Write("test.bin", std::string(2 * 3074, '\x03'));
+    Write("rows.jsonl",
+          "{\"x\":[0.5,1],\"mode\":\"run\",\"who\":\"a\",\"label\":0}\n{\"mode\":\"walk\",\"x\":[2,"
+          "null],\"who\":\"b\",\"label\":1}\n{\"x\":[-1e1,3],\"who\":\"b\",\"label\":1}\n");
+    Write("leaf.json",
+          "{\"users\":[\"a\",\"b\"],\"num_samples\":[2,1],\"user_data\":{\"a\":{\"x\":[[0.5,1],[2,"
+          "3]],"
+          "\"y\":[0,1]},\"b\":{\"y\":[1],\"x\":[[4,5]]}}}");
     Write("play.txt", "ANN:\nTo be, or not.\n\nBOB:\nThat is the question.\n");
+    std::vector<int16_t> values;
+    for (int i = 0; i < 400; ++i) values.push_back(static_cast<int16_t>(i * 131 - 20000));
+    WriteRecording(Path("plain.wav"), values, 50, 2);
+    WriteRecording(Path("small.flac"), values, 50, 1, SF_FORMAT_FLAC | SF_FORMAT_PCM_16);
+    WriteRecording(Path("small.ogg"), values, 8000, 1, SF_FORMAT_OGG | SF_FORMAT_VORBIS);
+    std::filesystem::create_directory(Path("sounds"));
+    WriteRecording(Path("sounds/1.wav"), values, 50);
+    WriteRecording(Path("sounds/2.wav"), values, 50);
+    Write("recordings.csv", "file,label,group\n1.wav,a,u\n2.wav,b,v\n");
     WriteMat(Path("plain.mat"), MAT_COMPRESSION_NONE);
     WriteMat(Path("small.mat"), MAT_COMPRESSION_ZLIB);
   }
@@ -252,12 +289,13 @@ class ExampleFiles : public DataFiles {
     Write("token", std::string(64, 'b') + "\n");
     Write("state.json", DirectorysState());
     Write("shard", ShardOf(*posix::OpenModel(Path("net.toml"))));
+    MakeSampleLog(Path("motion.samples"));
   }
 
   void MakeRecords() const {
     using namespace server;
     {
-      SqliteStore store(Path("store"), kCreate);
+      SqlStore store(Path("store"), kCreate);
       store.AddDevices(SomeDevices(), false);
       store.BeginJob(RecordOf(SmallConfig()));
       store.CommitAttempt({0, 0, {}});

@@ -124,7 +124,8 @@ TEST(Export, AFileGoesFromFormatToFormat) {
 }
 
 TEST(Export, AHeaderCompilesInCAndInCppAndPredictsTheSame) {
-  for (const char* name : {"windows", "image", "text", "prepared", "residual"}) {
+  for (const char* name :
+       {"windows", "image", "text", "prepared", "residual", "vibration", "speech"}) {
     const Trained trained(FindNet(name));
     trained.Export("model.h");
     const std::vector<float> features = trained.Features();
@@ -275,7 +276,7 @@ std::string ExportOf(double epsilon, const std::string& format) {
   const TestFolder folder;
   {
     using namespace server;
-    SqliteStore store(folder.Path("store"), kCreate);
+    SqlStore store(folder.Path("store"), kCreate);
     store.AddDevices(SomeDevices(), false);
     const JobConfig config = SmallConfig();
     uint8_t digest[kSha256Size];

@@ -7,13 +7,13 @@
 #   - every metric of the alerts exists; promtool, if it is there, agrees with the alerts and the configuration
 #   - the published report has nothing of the operator's
 #   - the server refuses an older copy as the page says, and goes on with the newest
-# nginx, promtool, nft and age are skipped by name where they are missing.
+# nginx, haproxy, promtool, nft and age are skipped by name where they are missing. haproxy.sh runs a real HAProxy.
 set -euo pipefail
 source_dir="$1" build_dir="$2" work="$3" bin="$4"
 readme="${source_dir}/server/HOSTING.md"
 rm -rf "${work}"
 mkdir -p "${work}"/{played,state,checkout,device,blocks}
-mkdir -p "${work}"/root/etc/{sotto,default,prometheus,nginx/sites-available,nginx/sites-enabled,ssl/private,ssl/certs}
+mkdir -p "${work}"/root/etc/{sotto,default,haproxy,prometheus,nginx/sites-available,nginx/sites-enabled,ssl/private,ssl/certs}
 mkdir -p "${work}"/root/var/lib
 cd "${work}/checkout"
 ln -s "${source_dir}/examples" .
@@ -63,6 +63,7 @@ play() {
     [[ "$1" != --install ]] || exec "${REAL_CMAKE}" --install "${BUILD_DIR}" "${@:3}" --prefix "${ROOT}/usr/local"'
   play systemctl 'exec bash "${SOURCE_DIR}/tests/e2e/played_systemctl.sh" "$@"'
   play nginx 'exit 0'
+  play socat 'cat > /dev/null; echo "socat $*" >> "${STATE}/played.txt"'
   play ssh '
     while [[ "$1" == -* ]]; do
       [[ "$1" != -L ]] || exit 0
@@ -90,6 +91,10 @@ play() {
     play age-keygen 'if [[ "$1" == --output ]]; then echo key > "$2"; else echo recipient; fi'
     play age '
       if [[ "$1" == --encrypt ]]; then test -s "$3" && cp "$6" "$5"; else test -s "$3" && cat "$4"; fi'
+  fi
+  if ! PATH="${PATH}:/usr/sbin" command -v haproxy > /dev/null; then
+    skip 'haproxy (package haproxy): its configuration is not tried'
+    play haproxy 'true'
   fi
   if ! command -v promtool > /dev/null; then
     skip 'promtool (package prometheus)'
@@ -359,6 +364,10 @@ $(for at in 6m 30m 59m; do
           - {labels: '{alertname="SottoJobOver"}', value: 1}
 END
 promtool test rules "${work}/alerts.test.yml" || fail 'promtool does not agree with the alerts'
+
+run_block '/etc/haproxy/haproxy.cfg'
+run_block 'state drain'
+[[ "$(grep -c 'socat stdio' "${work}/state/played.txt")" == 2 ]]
 
 run_block 'sotto report'
 # Its figures, without its scripts.

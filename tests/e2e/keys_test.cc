@@ -4,8 +4,8 @@
 #include <string>
 #include <sys/stat.h>
 
+#include "backends/sql_store.h"
 #include "backends/sqlite.h"
-#include "backends/sqlite_store.h"
 #include "e2e/program.h"
 #include "sotto/key_labels.h"
 #include "sotto/model/model_file.h"
@@ -66,7 +66,7 @@ TEST_F(KeysTest, OneDeviceGetsASecretAndAKeyFile) {
   EXPECT_EQ(Mode(Path("keys/board-1.key")), 0600u);
   const posix::DeviceKey key = posix::ReadKeyFile(Path("keys/board-1.key"));
   EXPECT_EQ(key.device_id, "board-1");
-  EXPECT_TRUE(Same(key.secret, SqliteStore(Path("store")).FindDevice("board-1").secret));
+  EXPECT_TRUE(Same(key.secret, SqlStore(Path("store")).FindDevice("board-1").secret));
   EXPECT_FALSE(Same(key.secret, Key()));
 }
 
@@ -87,7 +87,7 @@ TEST_F(KeysTest, AListThatCannotBeWrittenIsRefusedBeforeTheStoreIsRead) {
 
 TEST_F(KeysTest, ManyDevicesGetDifferentSecrets) {
   Succeeds("new", "--count 20 --prefix board- --out " + Path("keys"));
-  const DeviceRegistry registry = SqliteStore(Path("store")).LoadDevices();
+  const DeviceRegistry registry = SqlStore(Path("store")).LoadDevices();
   ASSERT_EQ(registry.size(), 20u) << "the registry refuses equal secrets";
   EXPECT_EQ(registry[0].id, "board-000000");
   EXPECT_EQ(registry[19].id, "board-000019");
@@ -100,7 +100,7 @@ TEST_F(KeysTest, ManyDevicesGetDifferentSecrets) {
 
 TEST_F(KeysTest, WithoutAFolderNoKeyFileIsWritten) {
   Succeeds("new", "--count 2");
-  EXPECT_EQ(SqliteStore(Path("store")).LoadDevices()[1].id, "device-000001");
+  EXPECT_EQ(SqlStore(Path("store")).LoadDevices()[1].id, "device-000001");
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
     EXPECT_EQ(entry.path(), Path("store"));
   }
@@ -111,7 +111,7 @@ TEST_F(KeysTest, SeededDevicesAreTheSimulators) {
   const Outcome run = Keys("new", "--count 3 --seed 7 --insecure-seed --out " + Path("keys"));
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_NE(run.output.find("seeded: not private"), std::string::npos) << run.output;
-  const DeviceRegistry registry = SqliteStore(Path("store")).LoadDevices();
+  const DeviceRegistry registry = SqlStore(Path("store")).LoadDevices();
   ASSERT_EQ(registry.size(), 3u);
   for (uint32_t i = 0; i < 3; ++i) {
     EXPECT_EQ(registry[i].id, "sim-00000" + std::to_string(i));
@@ -154,7 +154,7 @@ TEST_F(KeysTest, AKeyFileIsNeverOverwritten) {
 // there.
 TEST_F(KeysTest, AKilledRegistrationLeavesNoKeyAndTheNextOneRemovesWhatItLeft) {
   Succeeds("new", "--id board-1");
-  Database store(Path("store"));
+  SqliteDatabase store(Path("store"));
   store.Run("BEGIN IMMEDIATE");
   const std::string part = "$(ls -d " + Path("keys") + "/sotto-part.*/ 2>/dev/null | head -1)";
   const Outcome killed =
@@ -182,7 +182,7 @@ TEST_F(KeysTest, AKilledRegistrationLeavesNoKeyAndTheNextOneRemovesWhatItLeft) {
 TEST_F(KeysTest, ARevokedDeviceIsListedAndNotEligible) {
   Succeeds("new", "--count 3 --prefix board-");
   Succeeds("revoke", "board-000001");
-  EXPECT_EQ(SqliteStore(Path("store")).LoadDevices().size(), 2u);
+  EXPECT_EQ(SqlStore(Path("store")).LoadDevices().size(), 2u);
   const Json list = List();
   ASSERT_EQ(list.size(), 3u);
   EXPECT_TRUE(list[0]["revoked"].is_null());
@@ -226,7 +226,7 @@ TEST_F(KeysTest, AHeaderCompilesAsCAndAsCppAndHoldsTheSecret) {
         RunCommand(std::string(SOTTO_CXX_COMPILER) + " -Wall -Wextra -Werror -x " + language + " " +
                    Path("print.c") + " -o " + Path("print") + " 2>&1 && " + Path("print"));
     EXPECT_EQ(run.exit_code, 0) << run.output;
-    EXPECT_EQ(run.output, ToHex(SqliteStore(Path("store")).FindDevice("board-1").secret.bytes));
+    EXPECT_EQ(run.output, ToHex(SqlStore(Path("store")).FindDevice("board-1").secret.bytes));
   }
   Fails(1, "export", "board-1 --header " + Path("key.h"), "never overwritten");
 }
@@ -235,7 +235,7 @@ TEST_F(KeysTest, AKeyFileCanBeWrittenLater) {
   Succeeds("new", "--id board-1");
   Succeeds("export", "board-1 --key " + Path("key"));
   EXPECT_TRUE(Same(posix::ReadKeyFile(Path("key")).secret,
-                   SqliteStore(Path("store")).FindDevice("board-1").secret));
+                   SqlStore(Path("store")).FindDevice("board-1").secret));
 }
 
 // On a full disk the key file was announced and left, and opened nothing.
@@ -279,7 +279,7 @@ TEST_F(KeysTest, SeveralNamesGetAKitEach) {
     EXPECT_EQ(Mode(path), 0600u);
     const posix::Kit kit = posix::ReadKit(path);
     EXPECT_EQ(kit.key.device_id, name);
-    EXPECT_TRUE(Same(kit.key.secret, SqliteStore(Path("store")).FindDevice(name).secret));
+    EXPECT_TRUE(Same(kit.key.secret, SqlStore(Path("store")).FindDevice(name).secret));
     EXPECT_EQ(kit.settings.server, "[::1]:7177");
     EXPECT_EQ(kit.settings.accept_model, digest);
     EXPECT_EQ(kit.settings.data, "rows.csv:label=y");
@@ -355,7 +355,7 @@ TEST_F(KeysTest, ARotationReplacesTheFilesOfTheOldKeyAndNoOthers) {
   EXPECT_EQ(kit.settings.labels, "y.csv") << "its other lines stay";
   EXPECT_EQ(Mode(Path("edited")), 0600u);
   EXPECT_TRUE(Same(kit.key.secret, posix::ReadKeyFile(Path("keys/a.key")).secret));
-  EXPECT_TRUE(Same(kit.key.secret, SqliteStore(Path("store")).FindDevice("a").secret));
+  EXPECT_TRUE(Same(kit.key.secret, SqlStore(Path("store")).FindDevice("a").secret));
   // As after a rotation that was killed before its files had their names.
   Succeeds("export", "a --kit " + Path("kits/a.sotto"));
   EXPECT_TRUE(Same(kit.key.secret, posix::ReadKit(Path("kits/a.sotto")).key.secret));

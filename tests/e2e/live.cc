@@ -273,14 +273,15 @@ Process Site::StayingClient(size_t device, uint16_t port, const Arguments& argum
 Process Site::StartClient(size_t device, uint16_t port, const Arguments& arguments,
                           const Arguments& program) const {
   Arguments all = program;
-  const bool sets_level =
-      std::find(arguments.begin(), arguments.end(), "--log-level") != arguments.end();
-  if (!sets_level) all.emplace_back("-v");
-  all.insert(
-      all.end(),
-      {"--server", Address(port), "--key", Path("keys/" + key(device).device_id + ".key"), "--data",
-       Path("data/train-images-idx3-ubyte"), "--labels", Path("data/train-labels-idx1-ubyte")});
-  if (std::find(arguments.begin(), arguments.end(), "--device") == arguments.end()) {
+  const auto says = [&](const char* option) {
+    return std::find(arguments.begin(), arguments.end(), option) != arguments.end();
+  };
+  if (!says("--log-level")) all.emplace_back("-v");
+  if (!says("--server")) all.insert(all.end(), {"--server", Address(port)});
+  all.insert(all.end(), {"--key", Path("keys/" + key(device).device_id + ".key"), "--data",
+                         Path("data/train-images-idx3-ubyte"), "--labels",
+                         Path("data/train-labels-idx1-ubyte")});
+  if (!says("--device")) {
     all.insert(all.end(), {"--samples", fmt::format("{}:{}", kSamples * device, kSamples)});
   }
   all.insert(all.end(), arguments.begin(), arguments.end());

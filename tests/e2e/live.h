@@ -96,8 +96,9 @@ class Site {
   Process StartServe(const Arguments& arguments, const Arguments& wrapper = {}) const;
   Server Serve(const Arguments& arguments, const Arguments& wrapper = {}) const;
   // Starts `sotto-client` for a device with its log in client-N.log, and with -v unless the
-  // arguments say --log-level. It ends with the job, --once, unless `stays`. `program` is the
-  // client, preceded by a program that runs it, if any.
+  // arguments say --log-level. Its server is at `port`, unless the arguments say --server. It ends
+  // with the job, --once, unless `stays`. `program` is the client, preceded by a program that runs
+  // it, if any.
   Process Client(size_t device, uint16_t port, const Arguments& arguments = {},
                  const Arguments& program = {SOTTO_CLIENT_PROGRAM}) const;
   // The same of a device that stays when a job is over.

@@ -10,7 +10,7 @@
 #include <future>
 #include <gtest/gtest.h>
 
-#include "backends/sqlite_store.h"
+#include "backends/sql_store.h"
 #include "e2e/live.h"
 #include "sotto/posix/port.h"
 #include "unit/server/audit.h"
@@ -84,7 +84,7 @@ Audited Serve(int sign) {
   const std::vector<bool> canary = RunCanary(site, server.port, sign);
   EXPECT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
   Audited run;
-  server::SqliteStore store(site.Path("store"));
+  server::SqlStore store(site.Path("store"));
   const std::vector<server::LedgerEntry> ledger = store.Ledger();
   EXPECT_EQ(ledger.size(), kRounds);
   std::vector<float> before(7850);

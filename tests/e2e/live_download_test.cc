@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/sqlite_store.h"
+#include "backends/sql_store.h"
 #include "e2e/live.h"
 #include "sotto/models.h"
 #include "unit/sdk/hex.h"
@@ -85,7 +85,7 @@ class LiveDownloadTest : public testing::Test {
   }
 
   std::vector<float> Released(uint32_t round) const {
-    return server::SqliteStore(site_.Path("store")).ReadModel(1, round - 1).parameters;
+    return server::SqlStore(site_.Path("store")).ReadModel(1, round - 1).parameters;
   }
 
   void Restart() {

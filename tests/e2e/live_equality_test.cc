@@ -1,4 +1,5 @@
 // A fleet of real clients and a simulation of the same job agree byte for byte.
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -6,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "backends/sqlite_store.h"
+#include "backends/sql_store.h"
 #include "e2e/live.h"
 #include "unit/test_folder.h"
 
@@ -36,7 +37,7 @@ void ExpectTheSameFigures(const Site& site, const Json& live, const Json& simula
   const Json& evaluations = live["operator"]["evaluations"];
   ASSERT_EQ(evaluations.size(), 2u);
   const std::vector<server::StoredEvaluation> stored =
-      server::SqliteStore(site.Path("store")).Evaluations();
+      server::SqlStore(site.Path("store")).Evaluations();
   ASSERT_EQ(stored.size(), 2u);
   for (size_t i = 0; i < 2; ++i) {
     const Json& expected = simulated["rounds"][i + 1]["evaluation"];
@@ -59,6 +60,9 @@ void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& cli
   Site site(8, {"--seed", "7", "--insecure-seed"});
   Arguments job = {"--cohort", "4", "--rounds", "3", "--noise-multiplier", "1", "--seed", "7"};
   job.insert(job.end(), job_options.begin(), job_options.end());
+  if (std::find(job.begin(), job.end(), "--sampling") == job.end()) {
+    job.insert(job.end(), {"--sampling", "uniform"});
+  }
   job.push_back("--json");
   Arguments serve = job;
   serve.insert(serve.end(), {site.Path("serve.json"), "--insecure-seed", "--test",
@@ -82,7 +86,6 @@ void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& cli
                         "--samples-per-device",
                         std::to_string(Site::kSamples)};
   if (!partition.empty()) simulate.insert(simulate.end(), {"--partition", partition});
-  simulate.insert(simulate.end(), {"--sampling", "uniform"});
   simulate.insert(simulate.end(), job.begin(), job.end());
   simulate.push_back(site.Path("simulate.json"));
   ASSERT_EQ(site.Sotto(simulate, "simulate.log").Wait(), 0) << ReadFile(site.Path("simulate.log"));
@@ -93,7 +96,7 @@ void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& cli
   EXPECT_EQ(live["parameters_sha256"], simulated["parameters_sha256"]);
   ASSERT_EQ(simulated["rounds"].size(), 3u);
   ExpectTheSameFigures(site, live, simulated);
-  const std::vector<server::LedgerEntry> ledger = server::SqliteStore(site.Path("store")).Ledger();
+  const std::vector<server::LedgerEntry> ledger = server::SqlStore(site.Path("store")).Ledger();
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(live["operator"]["attempts"][i]["device_accuracy"],
               simulated["rounds"][i]["device_accuracy"]);
@@ -103,9 +106,10 @@ void ExpectTheSimulatorsModel(const Arguments& job_options, const Arguments& cli
 }
 
 // A net of layers, named in no program.
-std::string WriteModel(const std::string& path, int units) {
-  std::ofstream(path) << "name = \"mine\"\ninput = [784]\n[[layer]]\nkind = \"dense\"\noutputs = "
-                      << units << "\n[[layer]]\nkind = \"relu\"\n"
+std::string WriteModel(const std::string& path, int units, const std::string& more = "") {
+  std::ofstream(path) << "name = \"mine\"\ninput = [784]\n"
+                      << more << "[[layer]]\nkind = \"dense\"\noutputs = " << units
+                      << "\n[[layer]]\nkind = \"relu\"\n"
                       << "[[layer]]\nkind = \"dense\"\noutputs = 10\n";
   return path;
 }
@@ -133,6 +137,12 @@ TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelUnderPrivateNoise) {
 
 TEST(LiveTest, TheLiveFleetReachesTheSimulatorsLeNet) {
   ExpectTheSimulatorsModel({"--model", "lenet", "--local-epochs", "1"}, {"--model", "lenet"});
+}
+
+// Devices keep their personal layers in files, the simulation in memory.
+TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelWithPersonalLayers) {
+  const std::string model = WriteModel(TestFile("personal.toml"), 12, "personal = 1\n");
+  ExpectTheSimulatorsModel({"--model", model, "--sampling", "poisson"}, {"--model", model});
 }
 
 TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelWithMomentum) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/sqlite_store.h"
+#include "backends/sql_store.h"
 #include "e2e/live.h"
 #include "sotto/bytes.h"
 
@@ -63,7 +63,7 @@ class LiveKeepTest : public testing::Test {
   // Parameters of a job's first release, as float32.
   std::string Released(int64_t job) const {
     const std::vector<float> model =
-        server::SqliteStore(site_.Path("store")).ReadModel(job, 0).parameters;
+        server::SqlStore(site_.Path("store")).ReadModel(job, 0).parameters;
     std::string bytes(4 * model.size(), '\0');
     for (size_t i = 0; i < model.size(); ++i) {
       StoreU32Le(FloatBits(model[i]), reinterpret_cast<uint8_t*>(&bytes[4 * i]));

@@ -121,7 +121,7 @@ class CuttingRelay {
  private:
   void Run(uint16_t port, size_t most) {
     while (!is_over_) {
-      acceptor_.Accept(1, [&](int client, const posix::NetworkAddress&) {
+      acceptor_.Accept(1, [&](int client, const posix::IpAddress&) {
         const RawSocket node(Host(), port);
         if (node.is_open()) Forward(client, node, most);
         posix::CloseSocket(client);

@@ -13,7 +13,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "backends/sqlite_store.h"
+#include "backends/sql_store.h"
+#include "backends/sqlite.h"
 #include "sotto/posix/port.h"
 #include "unit/sdk/hex.h"
 #include "unit/test_folder.h"
@@ -196,13 +197,13 @@ struct Snapshot {
 Snapshot TakeSnapshot(const std::string& path) {
   Snapshot snapshot;
   {
-    server::SqliteStore store(path);
+    server::SqlStore store(path);
     const size_t count = store.Ledger().size();
     for (uint32_t round = 0; round < count; ++round) {
       snapshot.releases.push_back(store.ReadModel(1, round).parameters);
     }
   }
-  server::Database database(path);
+  server::SqliteDatabase database(path);
   server::Statement row(database, "SELECT round, attempt FROM attempts ORDER BY rowid");
   while (row.Step()) snapshot.attempts.emplace_back(row.Integer(0), row.Integer(1));
   return snapshot;
@@ -339,7 +340,7 @@ TEST(LiveTest, AnAdaptiveBoundSurvivesTheServer) {
   }
   ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
   ExpectAllDone(site, clients);
-  server::Database database(site.Path("store"));
+  server::SqliteDatabase database(site.Path("store"));
   server::Statement row(database,
                         "SELECT clip_l2, next_clip_l2 FROM facts JOIN models "
                         "USING (job, round) ORDER BY round");

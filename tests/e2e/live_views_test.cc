@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "backends/sqlite_store.h"
+#include "backends/sql_store.h"
 #include "e2e/live.h"
 #include "sotto/posix/port.h"
 

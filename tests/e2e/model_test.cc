@@ -73,6 +73,16 @@ std::vector<std::string> Files() {
   };
 }
 
+// With a branch from the shared layers to the personal ones.
+std::string PersonalFile() {
+  return WriteModel("personal",
+                    "input = [6]\nclasses = ['x', 'y']\nsamples = \"six\"\n"
+                    "loss = \"one-vs-all\"\npersonal = 3\n" +
+                        Layer("dense", "outputs = 4") + Layer("fork", "branch = 1") +
+                        Layer("dense", "outputs = 4") + Layer("add", "branch = 1") + Layer("tanh") +
+                        Layer("dense", "outputs = 2"));
+}
+
 std::string NameOf(const std::string& model) {
   return std::filesystem::path(model).stem().string();
 }
@@ -134,6 +144,7 @@ constexpr bool kCompiles = true;
 TEST(Model, TheCppTypesCompileTogetherAndHaveTheModelsDigests) {
   if (!kCompiles) GTEST_SKIP() << "the build without sanitizers compiles them";
   std::vector<std::string> models = Files();
+  models.push_back(PersonalFile());
   for (const ModelInfo& model : Models()) models.insert(models.begin(), model.name);
   std::vector<std::string> expressions;
   for (const std::string& model : models) {
@@ -174,6 +185,27 @@ TEST(Model, TheHeadersForCCompileAsC99AndNameTheModels) {
                 ProgramOf(headers, expressions));
   models.push_back("lenet");
   EXPECT_EQ(RunProgram(TestFile("print.cc") + " " + TestFile("models.o")), DigestsOf(models));
+}
+
+TEST(Model, ShowTellsWhatStaysOnTheDevice) {
+  const std::string file = PersonalFile();
+  const Json json = SottoJson("model show " + file);
+  EXPECT_EQ(json["parameters"], 28 + 20);
+  EXPECT_EQ(json["personal"], 10);
+  EXPECT_EQ(json["layers"][5]["personal"], true);
+  EXPECT_EQ(json["layers"][4]["personal"], false);
+  EXPECT_EQ(json["float32"]["vectors_bytes"], 4 * (2 * 48 + 10));
+  EXPECT_EQ(json["float32"]["record_bytes"], 60 + 40);
+  EXPECT_TRUE(json["fixed_point"].is_null());
+  const std::string text = Sotto("model show " + file).output;
+  EXPECT_NE(text.find("48, a download of 192 bytes; 10 personal ones stay on the device"),
+            std::string::npos)
+      << text;
+  const Outcome c = Sotto("model show --c " + file);
+  EXPECT_NE(c.exit_code, 0);
+  EXPECT_NE(c.output.find("sotto_c.h takes no store"), std::string::npos) << c.output;
+  WriteFile(TestFile("again.toml"), Sotto("model show --toml " + file).output);
+  EXPECT_EQ(SottoJson("model show " + TestFile("again.toml"))["digest"], json["digest"]);
 }
 
 TEST(Model, ShowTellsLayersParametersDigestAndMemory) {

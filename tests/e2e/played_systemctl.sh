@@ -35,6 +35,9 @@ start() { # start UNIT
     run_to_end "$1"
     return
   fi
+  # The log and the number of the run before say nothing of this one.
+  : > "${STATE}/$1.log"
+  rm -f "${STATE}/$1.pid"
   (
     run "$1" "$(value "$1" ExecStart)" &
     echo $! > "${STATE}/$1.pid"
@@ -42,7 +45,7 @@ start() { # start UNIT
     echo "(exit ${status})" >> "${STATE}/$1.log"
   ) < /dev/null > "${STATE}/$1.log" 2>&1 &
   for ((i = 0; i < 300; i++)); do
-    ! grep -qE 'listening on|^\(exit' "${STATE}/$1.log" || break
+    [[ ! -s "${STATE}/$1.pid" ]] || ! grep -qE 'listening on|^\(exit' "${STATE}/$1.log" || break
     sleep 0.1
   done
 }

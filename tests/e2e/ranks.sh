@@ -123,7 +123,7 @@ ln -s "${bin}" build/host/bin
 cp -r "${source_dir}/server" .
 for block in blocks/2.sh blocks/3.sh; do bash -e "${block}" > page.txt 2>&1 || fail "${block}" page.txt; done
 rm run.state
-sed -i 's/^srun --mpi=pmix/mpirun -n 2/' blocks/4.bash
+sed -i -E 's/^srun .*" (build)/mpirun -n 2 \1/' blocks/4.bash
 for part in begins 'goes on'; do bash -e blocks/4.bash > page.txt 2>&1 || fail "Slurm's file ${part}" page.txt; done
 bash -e blocks/5.sh > page.txt 2>&1 || fail 'an experiment over ranks' page.txt
 for name in results.json report.html runs.jsonl; do [[ -s "epsilons/${name}" ]] || fail "no epsilons/${name}"; done

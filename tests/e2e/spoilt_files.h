@@ -75,6 +75,14 @@ inline std::string Kept(MutationRandom& random, const std::string& good) {
   return good.substr(0, digest) + "sha256 " + server::Sha256Hex(spoilt) + "\n" + spoilt;
 }
 
+// Recorded samples: a head of 4096 bytes, the same, and pages.
+inline std::string SampleLogs(MutationRandom& random, const std::string& good) {
+  constexpr size_t kHead = 4096;
+  const std::string head = good.substr(0, kHead);
+  const std::string pages = good.substr(kHead);
+  return random.Below(2) == 0 ? Kept<Bytes>(random, head) + pages : head + Bytes(random, pages);
+}
+
 // The state of a directory, the same.
 inline std::string Directorys(MutationRandom& random, const std::string& good) {
   if (random.Below(4) == 0) return Bytes(random, good);

@@ -28,30 +28,6 @@ fail() {
   exit 1
 }
 
-# run COMMANDS: in a shell of their own; what they print goes to output.txt.
-run() {
-  echo "+ $1"
-  bash -e -o pipefail -c "${1//build\/host\/bin\//${bin}/}" > output.txt 2>&1 || fail "$(tail -n 30 output.txt)"
-}
-
-# play_console BLOCK: "$ command", which goes on behind a backslash, then lines of what it prints.
-play_console() {
-  local line command=''
-  while IFS= read -r line; do
-    if [[ -n "${command}" ]]; then
-      command+=$'\n'"${line}"
-    elif [[ "${line}" == '$ '* ]]; then
-      command="${line#'$ '}"
-    else
-      grep -qxF -e "${line}" output.txt || fail "${page}: the last command does not print: ${line}: $(cat output.txt)"
-    fi
-    if [[ -n "${command}" && "${command}" != *\\ ]]; then
-      run "${command}"
-      command=''
-    fi
-  done < "$1"
-}
-
 # The accuracy in the last line of a file that has one.
 accuracy() { sed -nE 's/.*accuracy ([0-9.]+), loss .*/\1/p' "$1" | tail -n 1; }
 
@@ -84,8 +60,8 @@ write_page_files "${page}" blocks || fail "a model file without a name"
 sessions=0
 while IFS= read -r block; do
   case "${block}" in
-    *.console) play_console "${block}" ;;
-    *.sh) run "$(cat "${block}")" ;;
+    *.console) play_console "${block}" "${bin}" || exit 1 ;;
+    *.sh) play_commands "$(cat "${block}")" "${bin}" || exit 1 ;;
     *.bash)
       sessions=$((sessions + 1))
       cp "${block}" "session${sessions}.sh"
@@ -104,8 +80,7 @@ if [[ -n "${missing}" ]]; then
   echo "skipped: the board: no ${missing//$'\n'/, no }"
   exit 77
 fi
-sed -i -e "s# examples/# ${source_dir}/examples/#" -e "s#\"\$PWD\"/toolchains/#${source_dir}/toolchains/#" session3.sh
-run "$(cat session3.sh)"
+play_commands "$(cat session3.sh)" "${bin}" || exit 1
 tail -n 1 output.txt | grep -qxF 'the same 180 classes' || fail "$(tail -n 30 output.txt)"
 (($(wc -l < board.txt) == 180)) || fail "board.txt has not 180 classes"
 echo "${page}: accuracy $(accuracy server.txt), the same 180 classes on the board and on the server"

@@ -26,6 +26,11 @@ constexpr const char* kSources[] = {
     ":format=cifar10",
     ":format=text,length=4,stride=1",
     ":format=text,length=3,alphabet=abc",
+    ":format=jsonl",
+    ":format=jsonl,label=none,window=2,stride=1,missing=x",
+    ":format=jsonl,onehot=a,group=b,label=c",
+    ":format=leaf",
+    ":format=leaf,alphabet=abc",
 };
 
 // A file in memory with other content for each input.

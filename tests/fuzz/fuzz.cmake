@@ -10,7 +10,7 @@ add_test(NAME fuzz.build
 set_tests_properties(fuzz.build PROPERTIES LABELS fuzz COST 30 SKIP_RETURN_CODE 77 TIMEOUT 600
                      FIXTURES_SETUP fuzz_programs)
 foreach(target range_coder update_decoder update_round_trip model_difference frame_link packets peer_packets
-        files datasets model_file accountants)
+        proxy_header files datasets model_file accountants)
   add_test(NAME fuzz.${target}
            COMMAND bash ${sotto_fuzz_script} run ${PROJECT_SOURCE_DIR} ${target} 5)
   set_tests_properties(fuzz.${target} PROPERTIES LABELS fuzz COST 30 SKIP_RETURN_CODE 77 TIMEOUT 300

@@ -301,6 +301,15 @@ void AddDatasets(Corpus& corpus) {
   const std::string play = "ANN:\nhello there\nbob\n\nBOB:\nabc abc\n";
   corpus.Add(Bytes{8} + Text(play));
   corpus.Add(Bytes{9} + Text("A:\nabcabcabc"));
+  corpus.Add(Bytes{10} + Text("{\"x\":[[1,2],[3,-4e1]],\"label\":\"a\"}\n"
+                              "{\"label\":\"b\",\"x\":[[0.5,true],[null,1]]}\n"));
+  corpus.Add(Bytes{11} + Text("{\"p\":{\"q\":1}}\n{\"p\":{\"q\":\"x\"}}\n{\"p\":{}}\n"));
+  corpus.Add(Bytes{12} + Text("{\"a\":\"u\",\"b\":7,\"c\":1,\"d\":2}\n{\"b\":8,\"c\":0}\n"));
+  corpus.Add(Bytes{13} +
+             Text("{\"users\":[\"u\",\"v\"],\"num_samples\":[1,1],\"user_data\":{\"u\":{"
+                  "\"x\":[[1,2]],\"y\":[0]},\"v\":{\"y\":[1],\"x\":[[3,4]]}}}"));
+  corpus.Add(Bytes{14} +
+             Text("{\"user_data\":{\"u\":{\"x\":[\"ab\",\"bc\"],\"y\":[\"c\",\"a\"]}}}"));
 }
 
 // A shard of two samples for each model of files.cc.
@@ -464,6 +473,16 @@ void AddModels(Corpus& corpus) {
              {8, 3}));
 }
 
+// As HAProxy sends them: TCP over IPv4 with a field behind it, over IPv6, and a health check.
+void AddProxyHeaders(Corpus& corpus) {
+  const Bytes signature = {0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a};
+  const Bytes ports = {0xd4, 0x31, 0x1c, 0x09};
+  const Bytes noop = {0x04, 0x00, 0x01, 0x00};
+  corpus.Add(signature + Bytes{0x21, 0x11, 0, 16} + Bytes(8, 10) + ports + noop + Bytes{22, 3, 1});
+  corpus.Add(signature + Bytes{0x21, 0x21, 0, 36} + Bytes(32, 0xfd) + ports);
+  corpus.Add(signature + Bytes{0x20, 0x00, 0, 0});
+}
+
 }  // namespace
 }  // namespace sotto::fuzz
 
@@ -486,6 +505,8 @@ int main(int argc, char** argv) {
   Corpus peers(argv[1], "peer_packets");
   AddPeerMessages(peers);
   AddPublications(peers);
+  Corpus proxies(argv[1], "proxy_header");
+  AddProxyHeaders(proxies);
   Corpus files(argv[1], "files");
   AddFiles(files);
   Corpus datasets(argv[1], "datasets");

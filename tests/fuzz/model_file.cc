@@ -38,10 +38,10 @@ void Predict(const ModelInfo& model) {
   const size_t scratch = model.predict_floats(model);
   const uint64_t work = posix::MultiplyAccumulates(model).training;
   if (work + scratch + model.inputs + model.parameters > kMaxWork) return;
-  std::vector<float> features(model.inputs, 1.0F);
+  std::vector<float> prepared(nn::PreparationFloats(model.preparation, model.SampleShape()), 1.0F);
   const std::vector<uint32_t> random(nn::kRandomWords * nn::kMaxRandomSteps, 0xffffffff);
-  nn::PrepareForTraining(model.preparation, model.layers[0].info.input,
-                         {features.data(), features.size()}, {random.data(), random.size()});
+  nn::PrepareForTraining(model.preparation, prepared.data(), {random.data(), random.size()});
+  const std::vector<float> features(model.inputs, 1.0F);
   std::vector<float> parameters(model.parameters, 0.01F);
   std::vector<float> memory(scratch);
   std::vector<float> outputs(model.outputs);

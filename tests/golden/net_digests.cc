@@ -1,10 +1,13 @@
 // Trained nets: each kind of layer, each loss, each step that prepares samples, each way to train,
 // frozen layers, and nets of several layers, in float32 and in fixed point.
 // A new one is a row of kItems.
+#include <type_traits>
+
 #include "golden/check.h"
 #include "golden/digests.h"
 #include "sotto/initial_weights.h"
 #include "sotto/num.h"
+#include "sotto/predict.h"
 #include "sotto/random.h"
 #include "sotto/train.h"
 
@@ -48,8 +51,17 @@ constexpr float kDeviations[] = {0.3081f, 1.7f, 0.01f};
 template <class... Layers>
 using Prepared = Sequential<Input<2, 2, 3>, Rescale<kHoles, kOffset>, FillMissing<kOffset>,
                             Normalise<kMeans, kDeviations>, UnitNorm, Layers...>;
+template <class Activation>
+using PreparedAutoencoder =
+    Prepared<Dense<12, 4>, Activation, Dense<4, 12>, MeanSquaredError<TargetKind::kInput>>;
 using Moved =
     Sequential<Input<6, 5, 2>, RandomCrop<2>, RandomFlip, Conv2d<3, 3>, Relu, Dense<36, 3>>;
+
+using OfSpectrum = Sequential<Input<64, 3>, Difference, Spectrum<20, 12, 6>,
+                              Normalise<kOffset, kDeviations>, Conv2d<3, 2>, Relu, Dense<45, 3>>;
+using OfSpeech = Sequential<Input<300>, Mel<128, 64, 12, 8000, 100, 4000>, Dct<12, 6>, Dense<18, 5>,
+                            Tanh, Dense<5, 3>>;
+using OfStats = Sequential<Input<40, 2>, Stats, Dense<10, 3>>;
 
 using Perceptron = Sequential<Dense<20, 12>, Relu, Dense<12, 8>, Relu, Dense<8, 4>>;
 using SmallLeNet =
@@ -74,6 +86,7 @@ using ThreeReaders = Sequential<Input<12>, Fork<1>, Fork<2>, Dense<12, 12>, Tanh
 
 using FixedOneVsAll = FixedPoint<Sequential<Dense<12, 4>, Relu, Dense<4, 3>, OneVsAll>>;
 using FixedRegression = FixedPoint<Sequential<Dense<12, 4>, Relu, Dense<4, 2>, MeanSquaredError<>>>;
+using FixedAutoencoder = FixedPoint<PreparedAutoencoder<Relu>>;
 
 // Numbers are multiples of 1/256 in [-0.5, 0.5), tokens are below the model's vocabulary.
 void Fill(const ModelInfo& model, RandomStream* random, Span<float> values) {
@@ -229,6 +242,43 @@ Status TrainedWithClippedSamples(Digest digest) {
   return DigestOfTraining(kModelOf<Net>, Clipped(GradientClipOf::kSample, 0.9f), digest);
 }
 
+// Parameters of the model's arithmetic, of random weights.
+template <class Number>
+Number ParameterOf(float value) {
+  if constexpr (std::is_same_v<Number, float>) {
+    return value;
+  } else {
+    return FixedParameter::FromFloat(value).raw();
+  }
+}
+
+// The prediction errors of an autoencoder for all samples.
+template <class Net, class Number>
+Status ErrorsOf(Digest digest) {
+  constexpr ModelInfo kModel = MakePredictionModel<Net>("golden");
+  Arena arena;
+  const Span<float> weights = arena.Take(kModel.parameters);
+  const Span<float> features = arena.Take(kModel.inputs);
+  const Span<float> outputs = arena.Take(kModel.outputs);
+  const Span<float> scratch = arena.Take(PredictFloats<Net>());
+  Number parameters[Net::kParameters];
+  if (Status s = InitialWeights(kModelOf<Net>, TestKey(13), weights); s != Status::kOk) return s;
+  for (size_t i = 0; i < weights.size(); ++i) parameters[i] = ParameterOf<Number>(weights[i]);
+  float errors[kSamples] = {};
+  for (uint32_t sample = 0; sample < kSamples; ++sample) {
+    RandomStream random(TestKey(12), sample);
+    Fill(kModel, &random, features);
+    if (Status s =
+            PredictionError(kModel, parameters, features, {}, scratch, outputs, &errors[sample]);
+        s != Status::kOk) {
+      return s;
+    }
+  }
+  Sha256 hash;
+  if (Status s = HashFloats(errors, &hash); s != Status::kOk) return s;
+  return hash.Finish(digest);
+}
+
 constexpr DigestItem kItems[] = {
     {"layer: dense", Trained<TwoDense>},
     {"layer: conv2d", Trained<OnImage<Conv2d<3, 3, 2, 1>>>},
@@ -255,6 +305,7 @@ constexpr DigestItem kItems[] = {
     {"loss: one against all, one output", Trained<OneVsAllOfTwo>},
     {"loss: mean squared error", Trained<Regression>},
     {"loss: mean squared error of an autoencoder", Trained<Autoencoder>},
+    {"prediction error", ErrorsOf<PreparedAutoencoder<Tanh>, float>},
     {"momentum", TrainedWithMomentum<TwoDense>},
     {"momentum: softmax regression", TrainedWithMomentum<Sequential<Dense<12, 4>>>},
     {"steps with replacement", TrainedInDrawnSteps<Moved>},
@@ -268,6 +319,9 @@ constexpr DigestItem kItems[] = {
     {"preparation", Trained<Prepared<Dense<12, 4>, Tanh, Dense<4, 3>>>},
     {"preparation: softmax regression", Trained<Prepared<Dense<12, 3>>>},
     {"preparation: random steps", Trained<Moved>},
+    {"signal: differences, spectrum", Trained<OfSpectrum>},
+    {"signal: mel, cosine transform", Trained<OfSpeech>},
+    {"signal: statistics", Trained<OfStats>},
     {"net: perceptron", Trained<Perceptron>},
     {"net: LeNet, small", Trained<SmallLeNet>},
     {"net: windows of three axes", Trained<Windows>},
@@ -283,10 +337,12 @@ constexpr DigestItem kItems[] = {
      Trained<FixedPoint<OnImage<AveragePool2d<3, 2, 1>>>>},
     {"fixed point: one against all", Trained<FixedOneVsAll>},
     {"fixed point: mean squared error", Trained<FixedRegression>},
+    {"fixed point: prediction error", ErrorsOf<FixedAutoencoder, int32_t>},
     {"fixed point: momentum", TrainedWithMomentum<FixedPoint<TwoDense>>},
     {"fixed point: steps with replacement", TrainedInDrawnSteps<FixedPoint<TwoDense>>},
     {"fixed point: preparation", Trained<FixedPoint<Prepared<Dense<12, 4>, Relu, Dense<4, 3>>>>},
     {"fixed point: preparation, softmax regression", Trained<FixedPoint<Prepared<Dense<12, 3>>>>},
+    {"fixed point: spectrum", Trained<FixedPoint<OfSpectrum>>},
     {"fixed point: random steps", Trained<FixedPoint<Moved>>},
     {"fixed point: LeNet, small", Trained<FixedPoint<SmallLeNet>>},
     {"fixed point: windows of three axes", Trained<FixedPoint<Windows>>},

@@ -1,8 +1,9 @@
-// Instructions that a board spends on one prediction, in float32 and in fixed point.
+// Instructions that a board spends on one prediction, in float32 and in fixed point, and on the
+// features of a second of a signal.
 //
 // To be run by `qemu-system-arm -icount shift=0`, where the counter counts instructions;
-// tests/size/table.sh does. Prints "predict NAME: N" for each model, parameters and features in
-// flash; ends with 1 if a prediction fails.
+// tests/size/table.sh does. Prints "predict `NAME`: N" for each model, parameters and features in
+// flash, and "features NAME: N"; ends with 1 if a prediction fails.
 #include "sotto/conformance/line.h"
 #include "sotto/emulated/counter.h"
 #include "sotto/emulated/semihosting.h"
@@ -13,11 +14,13 @@ namespace sotto {
 namespace {
 
 using conformance::Line;
+using nn::PreparationStep;
 
 constexpr uint32_t kMaxInputs = 784;
 constexpr uint32_t kMaxOutputs = 10;
-constexpr size_t kMaxFloats = 10000;
 constexpr uint32_t kTimes = 4;
+constexpr uint32_t kSecond = 16000;            // readings of sound
+constexpr size_t kMaxFloats = kSecond + 1024;  // and scratch of its transform
 
 template <class T, size_t n>
 struct Table {
@@ -63,9 +66,24 @@ bool Measure(const char* name, const Number* parameters) {
   const uint64_t instructions =
       uint64_t{emulated::Ticks() - start} * emulated::NanosecondsPerTick();
   Line line;
-  line << "predict " << name << ": " << instructions / kTimes << "\n";
+  line << "predict `" << name << "`: " << instructions / kTimes << "\n";
   emulated::Print(line.text());
   return ok;
+}
+
+void MeasureFeatures(const char* name, const PreparationStep& step) {
+  uint32_t random = 1;
+  for (uint32_t i = 0; i < step.input.size(); ++i) {
+    random = 1664525u * random + 1013904223u;
+    g_scratch[i] = static_cast<float>(static_cast<int32_t>(random)) * 0x1p-31f;
+  }
+  const uint32_t start = emulated::Ticks();
+  nn::Prepare({&step, 1}, g_scratch);
+  const uint64_t instructions =
+      uint64_t{emulated::Ticks() - start} * emulated::NanosecondsPerTick();
+  Line line;
+  line << "features " << name << ": " << instructions << "\n";
+  emulated::Print(line.text());
 }
 
 bool MeasureAll() {
@@ -79,7 +97,24 @@ bool MeasureAll() {
          Measure<nn::FixedPoint<SmallCnn>>("small-cnn-q", raw) && Measure<LeNet>("lenet", floats);
 }
 
+void MeasureAllFeatures() {
+  constexpr auto kSpeech = nn::PlacedStep(nn::Mel<512, 320, 40, kSecond, 60, kSecond / 2>::Step(),
+                                          nn::ShapeOf(kSecond, 1));
+  constexpr auto kMotor =
+      nn::PlacedStep(nn::Spectrum<1000, 1000, 32>::Step(), nn::ShapeOf(1000, 3));
+  constexpr auto kMotion = nn::PlacedStep(nn::Stats::Step(), nn::ShapeOf(1000, 3));
+  static_assert(kSpeech.input.size() + kSpeech.scratch <= kMaxFloats);
+  static_assert(kSpeech.output == nn::Shape{49, 40, 1});
+  MeasureFeatures("`mel`, 16 kHz to 49 x 40", kSpeech);
+  MeasureFeatures("`spectrum`, three axes at 1 kHz to 32 bands", kMotor);
+  MeasureFeatures("`stats`, three axes at 1 kHz", kMotion);
+}
+
 }  // namespace
 }  // namespace sotto
 
-int main(int, char**) { return sotto::MeasureAll() ? 0 : 1; }
+int main(int, char**) {
+  if (!sotto::MeasureAll()) return 1;
+  sotto::MeasureAllFeatures();
+  return 0;
+}

@@ -40,12 +40,17 @@ refused 'a step that prepares samples stands before all layers' 'Input<4>, Dense
 refused 'PreparationOf<sotto::nn::FillMissing<kThree>, 1, 1, 4>' 'Input<4>, FillMissing<kThree>, Dense<4, 2>'
 refused 'a step has one number, one a channel or one a feature' 'Input<8, 3>, RandomFlip, Dense<24, 2>'
 refused 'a step has one number' 'Input<8, 8, 1>, RandomCrop<8>, Dense<64, 2>'
+refused 'features of a signal take one row, frames that fit' 'Input<100>, Spectrum<128, 64, 8>, Dense<8, 2>'
 refused 'tokens are not prepared' 'Tokens<4>, UnitNorm, Embedding<9, 2>'
 refused 'a net has at most 8 random steps' "Input<8, 8, 1>, $(printf 'RandomFlip, %.0s' {1..9})Dense<64, 2>"
 refused 'a loss is the last entry of its net' 'Dense<4, 2>, OneVsAll, Relu'
 refused 'Embedding is the first layer of its net' 'Tokens<4>, Relu, Embedding<9, 2>'
 refused 'as many numbers as its layers have parameters' \
   'Input<4>, Frozen<kThree, Dense<4, 2>>, Dense<2, 2>'
+refused 'Personal is the last entry of its net, or stands before the loss' \
+  'Input<4>, Personal<Dense<4, 4>>, Dense<4, 2>'
+refused 'the layers of Personal have parameters' 'Input<4>, Dense<4, 2>, Personal<Relu>'
+refused 'a net has something to train that is sent' 'Input<4>, Personal<Dense<4, 2>>'
 refused 'an autoencoder has as many outputs as inputs' \
   'Dense<4, 3>, MeanSquaredError<TargetKind::kInput>'
 refused 'the target of a regression is a vector' \
@@ -64,6 +69,8 @@ refused 'branches are numbered from 1' 'Input<4>, Fork<0>, Dense<4, 4>, Add<0>'
 refused 'none of its layers works in place on the sample' \
   'Input<4>, Fork<1>, Dense<4, 4>, Swap<1>, Add<1>, MeanSquaredError<TargetKind::kInput>'
 in_fixed_point=1 refused 'InFixedPoint<sotto::nn::Tanh' 'Dense<4, 3>, Tanh, Dense<3, 2>'
+in_fixed_point=1 refused 'fixed point has no personal layers so far' \
+  'Input<4>, Dense<4, 3>, Personal<Dense<3, 2>>'
 in_fixed_point=1 refused 'fixed point has no frozen layers so far' \
   'Input<4, 1>, Frozen<kThree, Conv1d<1, 2>>, Dense<3, 2>'
 

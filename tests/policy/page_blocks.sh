@@ -9,7 +9,8 @@
 #   toml           Python reads it (policy.toml_files); lines of ports/posix/client/README.md
 #                  (e2e.client_readme), or a file that begins with its name (policy.page_commands)
 #   csv NAME       a data file that the page's commands read (policy.page_commands)
-#   python NAME    a script of server/YOUR_DATA.md, which e2e.your_data runs as all of that page
+#   python NAME    a script of server/YOUR_DATA.md or SIGNALS.md, which e2e.your_data and e2e.signals run with their page;
+#                  e2e.other_formats runs the scripts for other formats
 #   python         the loader of server/EXPORT.md (cli_test, Export.TheLoaderOfThePageReadsAModel)
 #   text           a figure or a table: not code. A sketch of code says that it is not compiled
 # README.md shows examples/minimal/main.cc, character for character, and is at most 150 lines long.
@@ -47,11 +48,14 @@ check_bash() {
     server/CLUSTER.md) ;;             # e2e.ranks
     server/EXPERIMENTS.md) ;;         # cli_test: Experiment.ASlurmArrayAndItsMergeGiveTheReportOfTheWhole
     server/SERVE.md) ;;               # e2e.serve_session
+    server/SIGNALS.md) ;;             # e2e.signals
+    server/STANDBY.md) ;;             # e2e.standby
     server/YOUR_DATA.md) ;;           # e2e.your_data
     examples/bring_up/README.md) ;;   # board.bring_up
     examples/classify/README.md) ;;   # board.classify
     examples/cortex_m/README.md) ;;   # board.readme
     examples/research/README.md) ;;   # policy.research
+    examples/vibration/README.md) ;;  # e2e.vibration
     *) complain "no test plays the sessions of this page: use sh" ;;
   esac
 }
@@ -84,7 +88,7 @@ while IFS= read -r page; do
           grep -qE '^# [a-z]+\.toml$' || complain "no test reads it"
         ;;
       *.csv\ *.csv) ;;
-      *.python\ *.py) [[ "${page}" == server/YOUR_DATA.md ]] || complain "no test runs it" ;;
+      *.python\ *.py) [[ "${page}" =~ ^server/(YOUR_DATA|SIGNALS)\.md$ ]] || complain "no test runs it" ;;
       *.python) [[ "${page}" == server/EXPORT.md ]] || complain "no test runs it" ;;
       *.text) check_text ;;
       *) complain "the languages are cpp, cmake, sh, bash, console, toml, csv NAME, python and text" ;;

@@ -67,6 +67,9 @@ check_commands() {
       '$ toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7') ;;  # the same as a part of the first
       '$ toolchains/package.py') ;;                                    # packages.make
       '$ cmake --install build/host --prefix '*) ;;                  # policy.install
+      '$ build/host/bin/faults --seeds 1..500') ;;                   # faults.500
+      '$ build/host/bin/faults --seeds 1..100000') ;;                # the same for longer
+      '$ build/host/bin/faults --trace 1') ;;                        # faults.trace
       '$ '*) complain "${page}: no test runs: ${line#'$ '}" ;;
       *) grep -qxF -e "${line}" "${output}" ||
         complain "${page}: the last command does not print: ${line}" ;;
@@ -82,7 +85,9 @@ while IFS= read -r page; do
     toolchains/package/sdk/README.md) ;;  # packages.flat
     server/PEERS.md) ;;                # e2e.directory
     server/CLUSTER.md) ;;              # e2e.ranks
+    server/STANDBY.md) ;;              # e2e.standby
     server/YOUR_DATA.md) ;;            # e2e.your_data
+    examples/vibration/README.md) ;;   # e2e.vibration
     *)
       write_page_files "${page}" "models/${page//\//_}" || complain "${page}: a model file without a name"
       check_commands
@@ -113,10 +118,10 @@ subcommands() {
   "${shard}" --help
   "${gateway}" --help
   "${source_dir}/toolchains/package.py" --help
-  cat "${source_dir}"/tests/{run.sh,size/table.sh,instructions/*.sh,device/call_graph.py}
+  cat "${source_dir}"/tests/{run.sh,size/table.sh,instructions/*.sh,device/call_graph.py,e2e/faults.py,faults/main.cc}
 } | grep -oE -e '--[a-z][a-z0-9-]*' | sort -u > options.txt
 # Those of the commands of others, and of TOML files, which all commands of sotto read.
-printf '%s\n' --cflags --component --config --gc-sections --install --libs --preset >> options.txt
+printf '%s\n' --cflags --component --config --gc-sections --install --libs --preset --pwprompt >> options.txt
 while IFS= read -r page; do
   while IFS= read -r option; do
     grep -qxF -e "${option}" options.txt || complain "${page}: no program has the option ${option}"
@@ -124,14 +129,14 @@ while IFS= read -r page; do
     grep -oE -e '--.*' | sort -u)
 done < <(list_pages)
 
-# Two of the commands above write these files: one run clips adaptively, the other evaluates on devices, so
-# together they have every field. The job is described in server/OPTIONS.md.
-awk '/^  "job": \{$/ { print; inside = 1 } /^  \}/ { inside = 0 } !inside' results.json devices.json |
+# Three of the commands above write these files: one run clips adaptively, one evaluates on devices, and one has
+# personal layers, so together they have every field. The job is described in server/OPTIONS.md.
+awk '/^  "job": \{$/ { print; inside = 1 } /^  \}/ { inside = 0 } !inside' results.json devices.json personal.json |
   sed -nE 's/^ *"([a-z0-9_]+)": .*/\1/p' | sort -u > fields.txt
 sed -n '/^| fields | meaning |$/,/^$/p' "${source_dir}/server/SIMULATE.md" | grep -oE '`[a-z0-9_]+`' | tr -d '`' |
   grep -vx null | sort -u > named_fields.txt
 diff fields.txt named_fields.txt ||
-  complain "server/SIMULATE.md: the JSON fields are not those of results.json and devices.json (above, <)"
+  complain "server/SIMULATE.md: the JSON fields are not those of results.json, devices.json and personal.json (above, <)"
 
 # package_names: words that stand for packages in the arrays and calls of the two scripts.
 package_names() {

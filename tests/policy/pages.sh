@@ -40,6 +40,39 @@ write_page_files() {
   return "${status}"
 }
 
+# play_commands COMMANDS BIN: in a shell of their own, with the programs of BIN and the sources of source_dir; what
+# they print goes to output.txt. Returns non-zero, and prints its end, if one fails.
+play_commands() {
+  local commands="${1//build\/host\/bin\//$2/}"
+  commands="${commands// examples\// ${source_dir:?}/examples/}"
+  commands="${commands//\"\$PWD\"\/toolchains\//${source_dir}/toolchains/}"
+  commands="${commands//\"\$PWD\"\/examples\//${source_dir}/examples/}"
+  echo "+ $1"
+  bash -e -o pipefail -c "${commands}" > output.txt 2>&1 || {
+    tail -n 30 output.txt
+    return 1
+  }
+}
+
+# play_console BLOCK BIN: "$ command", which goes on behind a backslash, then lines of what it prints.
+play_console() {
+  local line command=''
+  while IFS= read -r line; do
+    if [[ -n "${command}" ]]; then
+      command+=$'\n'"${line}"
+    elif [[ "${line}" == '$ '* ]]; then
+      command="${line#'$ '}"
+    elif ! grep -qxF -e "${line}" output.txt; then
+      echo "FAILED: the last command does not print: ${line}: $(cat output.txt)"
+      return 1
+    fi
+    if [[ -n "${command}" && "${command}" != *\\ ]]; then
+      play_commands "${command}" "$2" || return 1
+      command=''
+    fi
+  done < "$1"
+}
+
 # play_session SERVER DEVICES BIN: a session of two shells, bash scripts. SERVER runs in one shell, its last
 # command `sotto serve`; as soon as that listens, on a port of its own, DEVICES runs in the other. Programs
 # are those of BIN. What the two print goes to server.txt and clients.txt, and to standard output if one
@@ -62,7 +95,7 @@ play_session() {
     echo "FAILED: the server does not listen"
     return 1
   }
-  sed -i "s#127.0.0.1:7177#127.0.0.1:$(cat port)#" "$2"
+  sed -i -E "s#(127.0.0.1:|host=127.0.0.1,port=)7177#\\1$(cat port)#" "$2"
   if ! bash -e "$2" > clients.txt 2>&1 || ! wait "${server}"; then
     cat server.txt clients.txt
     echo "FAILED: the session of server and devices"

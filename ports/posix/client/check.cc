@@ -49,9 +49,9 @@ void TakeOther(const Reply& reply, const Download& download, Contact* contact) {
   }
 }
 
-Contact AskServer(const ClientOptions& options, const DeviceKey& key) {
+Contact AskServer(const ClientOptions& options, const HostPort& server, const DeviceKey& key) {
   Contact contact;
-  Connection link(ParseServerAddress(options.server), key, kMaxFrame);
+  Connection link({server}, key, kMaxFrame);
   Status status = link.Open() ? Status::kOk : Status::kLinkLost;
   Download download(MostDescriptionBytes(options));
   while (status == Status::kOk && !download.is_whole()) {
@@ -71,6 +71,20 @@ Contact AskServer(const ClientOptions& options, const DeviceKey& key) {
     contact.description.assign(download.bytes().begin(), download.bytes().end());
   }
   link.Close();
+  return contact;
+}
+
+// Asks one server after the other until one is the device's, and prints what each has said.
+Contact AskServers(const ClientOptions& options, const DeviceKey& key) {
+  Contact contact;
+  int status = kExitNoServer;
+  for (const HostPort& server : ParseServerAddresses(options.server)) {
+    contact = AskServer(options, server, key);
+    Say("server", fmt::format("{}: {}", AddressText(server), contact.text));
+    status = std::min(status, contact.status);
+    if (contact.status == 0) break;
+  }
+  contact.status = status;
   return contact;
 }
 
@@ -127,8 +141,11 @@ bool CheckData(const ClientOptions& options, const SharedModel& model) {
     return false;
   }
   const DeviceShare samples(*share.data, share.view(), options.held_out);
-  Say("data", fmt::format("{} samples to train on, and {} held out", samples.source().count,
-                          samples.held_out_source().count));
+  const RecordedSamples* const recorded = share.recorded.get();
+  Say("data",
+      fmt::format("{} samples to train on, and {} held out",
+                  recorded != nullptr ? recorded->training() : samples.source().count,
+                  recorded != nullptr ? recorded->held_out() : samples.held_out_source().count));
   for (const std::string& line : DescribeData(share)) {
     const size_t colon = line.rfind("labels: ", 0) == 0 ? 6 : std::string::npos;
     Say(colon == 6 ? "labels" : "note", colon == 6 ? line.substr(8) : line);
@@ -159,8 +176,7 @@ int CheckDevice(const ClientOptions& options) {
   Say("device",
       fmt::format("{}, of {}", key.device_id, options.key.empty() ? options.kit : options.key));
   // First: the server sees the same whatever the data are.
-  const Contact contact = AskServer(options, key);
-  Say("server", fmt::format("{}: {}", options.server, contact.text));
+  const Contact contact = AskServers(options, key);
   int status = contact.status;
   const SharedModel model = ModelToTrain(options, own, contact.description, &status);
   if (!CheckData(options, model)) status = kExitUsage;

@@ -25,8 +25,9 @@ int TlsReceive(void* context, uint8_t* out, size_t size) {
 
 }  // namespace
 
-Connection::Connection(HostPort server, const DeviceKey& key, uint32_t max_frame, bool resumes)
-    : server_(std::move(server)),
+Connection::Connection(std::vector<HostPort> servers, const DeviceKey& key, uint32_t max_frame,
+                       bool resumes)
+    : servers_(std::move(servers)),
       key_(key),
       send_(kFrameHeaderSize + max_frame),
       receive_(max_frame),
@@ -34,10 +35,30 @@ Connection::Connection(HostPort server, const DeviceKey& key, uint32_t max_frame
       link_({send_.data(), send_.size()}, {receive_.data(), receive_.size()}),
       stream_(StopDescriptor()) {}
 
-bool Connection::Open() {
-  if (stream_.Connect(server_.host.c_str(), server_.port, kConnectTimeoutMs) != Status::kOk) {
-    return false;
+// Why the last try found no server.
+std::string Connection::WhyNoConnection() const {
+  const std::string where = is_only_server() ? "" : AddressText(server()) + ": ";
+  if (stream_.knows_host()) return where + stream_.error();
+  return where + fmt::format(
+                     "the name {} is not known here ({}); correct --server, or server in the kit, "
+                     "or this machine's DNS",
+                     server().host, stream_.error());
+}
+
+bool Connection::Connect() {
+  error_.clear();
+  for (size_t tried = 0; tried < servers_.size() && StopSignal() == 0; ++tried) {
+    const HostPort& to = server();
+    if (stream_.Connect(to.host.c_str(), to.port, kConnectTimeoutMs) == Status::kOk) return true;
+    error_ += (tried > 0 ? "; " : "") + WhyNoConnection();
+    GoOn();
   }
+  return false;
+}
+
+bool Connection::Open() {
+  if (!Connect()) return false;
+  has_answered_ = false;
   const ByteSpan id(reinterpret_cast<const uint8_t*>(key_.device_id.data()), key_.device_id.size());
   TlsConfig config;
   if (resumes_) config.ticket = &ticket_;
@@ -61,6 +82,7 @@ Status Connection::ExchangeAny(const Question& question, Answer* answer, uint64_
         *asked_ms_ + (is_authenticated() ? kReplyTimeoutMs : kHandshakeTimeoutMs);
     if (status == Status::kWouldBlock && now_ms >= deadline_ms) status = Status::kLinkLost;
     if (status != Status::kWouldBlock) {
+      has_answered_ = has_answered_ || status == Status::kOk;
       asked_ms_.reset();
       return status;
     }
@@ -80,6 +102,7 @@ Status Connection::Exchange(const PeerRequest& request, PeerReply* reply, uint64
 
 void Connection::Close() {
   asked_ms_.reset();
+  if (is_open() && !has_answered_) GoOn();
   link_.Close();
   stream_.Close();
 }

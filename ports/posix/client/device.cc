@@ -70,12 +70,15 @@ Device::Device(const ClientOptions& options, const SharedModel& model, const Dev
     : options_(options),
       key_(key),
       records_(StatePath(options)),
+      personal_(StatePath(options)),
       keeper_(options.keep_model),
       trainee_(std::make_unique<Trainee>(options, model, FirstShare(options, model.get()), key_,
-                                         Ledger(), HeldBy(keeper_, model.get()))),
-      connection_(ParseServerAddress(options.server), key_, kMaxFrame, options.resume_tls),
+                                         Ledger(), personal_.store(),
+                                         HeldBy(keeper_, model.get()))),
+      connection_(ParseServerAddresses(options.server), key_, kMaxFrame, options.resume_tls),
       reporter_(reporter),
       tries_(options, reporter) {
+  personal_.SetPath(StoreSlot::kPersonal, PersonalPath(options));
   reporter_.Data(DescribeData(trainee_->share()));
   if (!keeper_.damage().empty()) reporter_.KeptModelDamaged(keeper_.damage());
   RequireLedger();
@@ -99,6 +102,11 @@ void Device::RequireLedger() {
       LedgerPath(options_) +
       ": this is not the ledger of this device's updates, or it is damaged; name another file with "
       "--ledger. What was sent stays sent: a new ledger counts from 0");
+}
+
+void Device::ThrowStoreError() const {
+  if (!personal_.error().empty()) personal_.ThrowError();
+  records_.ThrowError();
 }
 
 std::optional<PrivateSpending> Device::private_spending() {
@@ -138,6 +146,7 @@ std::optional<Ending> Device::Step() {
   }
   if (is_training && client().state() == Client::State::kUploadBegin) {
     reporter_.Trained(client().local_round(), trainee_->samples(), why_late_);
+    if (client().local_round().kept() == Status::kStoreFailed) ThrowStoreError();
   }
   switch (progress) {
     case Client::Progress::kDone:
@@ -167,7 +176,7 @@ void Device::GiveRoundUp(Status status) {
     throw std::runtime_error(
         fmt::format("the device cannot take part: {} ({})", Reason(status), StatusName(status)));
   }
-  if (status == Status::kStoreFailed) records_.ThrowError();
+  if (status == Status::kStoreFailed) ThrowStoreError();
   if (status == Status::kMalformed) RequireLedger();
   reporter_.RoundGivenUp(FailureOf(status));
   tries_.Pause();
@@ -215,13 +224,13 @@ std::unique_ptr<Trainee> Device::TraineeFor(const SharedModel& model) {
   Share share = ShareFor(options_, *model);
   try {
     return std::make_unique<Trainee>(options_, model, std::move(share), key_, Ledger(),
-                                     keeper_.Held(*model));
+                                     personal_.store(), keeper_.Held(*model));
   } catch (const std::bad_alloc&) {
     share = EmptyShare();
     share.unsuited = kTooLittleMemory;
   }
   return std::make_unique<Trainee>(options_, model, std::move(share), key_, Ledger(),
-                                   keeper_.Held(*model));
+                                   personal_.store(), keeper_.Held(*model));
 }
 
 // The device reads its samples for the model and goes on with it. If they do not suit it, the
@@ -307,8 +316,8 @@ bool Device::Ask(const Request& request, Reply* reply) {
 bool Device::Open() {
   is_new_link_ = true;
   differs_.clear();  // the server may train another model by now
-  if (!std::exchange(has_looked_up_, true) && !IsNumericAddress(connection_.host())) {
-    reporter_.LooksUp(connection_.host());
+  if (!std::exchange(has_looked_up_, true) && !IsNumericAddress(connection_.server().host)) {
+    reporter_.LooksUp(connection_.server().host);
   }
   return connection_.Open();
 }
@@ -347,7 +356,7 @@ Status Device::AwaitReply(const Request& request, Reply* reply) {
 void Device::ReportLink() {
   if (!is_new_link_ || !connection_.is_authenticated()) return;
   is_new_link_ = false;
-  reporter_.Connected();
+  reporter_.Connected(AddressText(connection_.server()));
 }
 
 // After a reply of the device's own server.
@@ -383,6 +392,7 @@ std::optional<Ending> Device::TakeReply(const Reply& reply) {
     if (taken.code != ErrorCode::kModelMismatch) return StayOut(failure);
     return OnOtherModel({taken.bytes.begin(), taken.bytes.end()});
   }
+  if (status == Status::kStoreFailed) ThrowStoreError();
   const Failure failure = FailureOf(taken, status);
   if (!IsInRound(before)) {
     tries_.PauseAfter(failure);
@@ -428,6 +438,8 @@ void Device::FollowDownload() {
   training_since_ms_ = NowMs();
   why_late_.clear();
   reporter_.Downloaded(client().downloaded_bytes());
+  const RecordedSamples* const recorded = trainee_->share().recorded.get();
+  if (recorded != nullptr) reporter_.Unread(recorded->why_unread());
   RememberRound();
 }
 

@@ -65,7 +65,8 @@ class Device {
   // Takes part in rounds until the device's part ends, and closes the connection. Blocks. Call it
   // once. Failures that pass are tried again. Throws std::runtime_error if the machine fails: no
   // entropy, TLS cannot start, the disk is full; and if the client's configuration is invalid.
-  // Throws a FileError if the mark file or the ledger can no longer be written.
+  // Throws a FileError if the mark file, the ledger or the record of personal layers can no longer
+  // be read or written.
   Ending Run();
 
   // The model that the device trains; null: it has none yet.
@@ -82,6 +83,7 @@ class Device {
   const Client& client() const { return trainee_->client(); }
   UpdateLedger Ledger();
   void RequireLedger();
+  [[noreturn]] void ThrowStoreError() const;
   std::string WhyRefused(const TrainTask& task) const;
   bool IsUsedUp(const TrainTask& task) const;
   Ending RunUntilEnd();
@@ -117,6 +119,7 @@ class Device {
   const ClientOptions& options_;
   DeviceKey key_;
   RecordStore records_;
+  RecordStore personal_;  // apart, as each store remembers what failed last
   ModelKeeper keeper_;
   std::unique_ptr<Trainee> trainee_;
   Connection connection_;

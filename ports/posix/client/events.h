@@ -27,6 +27,11 @@ inline constexpr EventKind kUnsuited = {
     "unsuited", LogLevel::kWarning,
     "its samples do not suit the job's model {model}: {reason}. It takes part with updates of "
     "zeros, and the server is not told; mend the data, then start it again"};
+inline constexpr EventKind kUnread = {
+    "unread", LogLevel::kWarning,
+    "its recorded samples cannot be read: {reason}. It takes part with updates of zeros, and the "
+    "server is not told",
+    true};
 inline constexpr EventKind kDrawn = {"drawn", LogLevel::kInfo,
                                      "drawn for round {round}, attempt {attempt}"};
 inline constexpr EventKind kResumed = {"resumed", LogLevel::kDebug,
@@ -66,6 +71,17 @@ inline constexpr EventKind kNoRelease = {"no-release", LogLevel::kWarning,
 inline constexpr EventKind kKeptModelDamaged = {"kept-model-damaged", LogLevel::kWarning,
                                                 "{reason}; fetches the model anew"};
 
+// With --record.
+inline constexpr EventKind kRecording = {
+    "recording", LogLevel::kInfo,
+    "records windows of {window} readings of {axes} numbers into {file}, from window {next} on"};
+inline constexpr EventKind kBadLine = {
+    "bad-line", LogLevel::kWarning, "line {line} is left out, and the window under way: {reason}",
+    true};
+inline constexpr EventKind kRecorded = {
+    "recorded", LogLevel::kInfo,
+    "the input has ended; windows: {windows}, lines left out: {bad_lines}"};
+
 // The ends.
 inline constexpr EventKind kDone = {
     "done", LogLevel::kInfo,
@@ -76,13 +92,17 @@ inline constexpr EventKind kRefused = {"refused", LogLevel::kError, "{reason} ({
 inline constexpr EventKind kNoServer = {"no-server", LogLevel::kError, "{reason}"};
 inline constexpr EventKind kFailed = {"failed", LogLevel::kError, "{reason}"};
 
-inline constexpr const EventKind* kAll[] = {
-    &kStaysOut,         &kOtherMachine, &kTookModel,      &kUnsuited,      &kStarted,
-    &kLooksUp,          &kConnected,    &kWaiting,        &kDrawn,         &kResumed,
-    &kDownloaded,       &kTrained,      &kSent,           &kRoundGivenUp,  &kRetrying,
-    &kTrainingFailed,   &kSaturated,    &kNothingHeldOut, &kReleasedModel, &kNoRelease,
-    &kKeptModelDamaged, &kData,         &kDone,           &kStopped,       &kRefused,
-    &kNoServer,         &kFailed};
+inline constexpr const EventKind* kAll[] = {&kStaysOut,       &kOtherMachine, &kTookModel,
+                                            &kUnsuited,       &kStarted,      &kLooksUp,
+                                            &kConnected,      &kWaiting,      &kDrawn,
+                                            &kResumed,        &kDownloaded,   &kTrained,
+                                            &kSent,           &kRoundGivenUp, &kRetrying,
+                                            &kTrainingFailed, &kSaturated,    &kNothingHeldOut,
+                                            &kReleasedModel,  &kNoRelease,    &kKeptModelDamaged,
+                                            &kData,           &kUnread,       &kRecording,
+                                            &kBadLine,        &kRecorded,     &kDone,
+                                            &kStopped,        &kRefused,      &kNoServer,
+                                            &kFailed};
 
 }  // namespace sotto::posix::event
 

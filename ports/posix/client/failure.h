@@ -133,20 +133,18 @@ inline Failure WhyNoRelease(const Reply& reply, Status status) {
 inline Failure WhyLost(const Connection& link, const std::string& device, Status status) {
   Failure failure = FailureOf(status);
   if (!link.is_open()) {
-    failure.reason =
-        link.knows_host()
-            ? fmt::format("cannot connect: {}", link.error())
-            : fmt::format(
-                  "cannot connect: the name {} is not known here ({}); correct --server, or "
-                  "server in the kit, or this machine's DNS",
-                  link.host(), link.error());
-  } else if (link.is_authenticated()) {
+    failure.reason = fmt::format("cannot connect: {}", link.error());
     return failure;
-  } else if (status == Status::kPeerRefused || status == Status::kMismatch) {
+  }
+  const bool is_refused = status == Status::kPeerRefused || status == Status::kMismatch;
+  if (!link.is_authenticated() && is_refused) {
     failure.reason = fmt::format(
         "it does not accept the key of {}, or is not the server of this device", device);
-  } else {
+  } else if (!link.is_authenticated()) {
     failure.reason += fmt::format(", before the server proved that it knows the key of {}", device);
+  }
+  if (!link.is_only_server()) {
+    failure.reason = fmt::format("{}: {}", AddressText(link.server()), failure.reason);
   }
   return failure;
 }

@@ -116,9 +116,10 @@ Ending FetchReleasedModel(const ClientOptions& options, const ModelInfo& model,
                           const DeviceKey& key, Reporter& reporter) {
   ModelKeeper keeper(options.keep_model);
   if (!keeper.damage().empty()) reporter.KeptModelDamaged(keeper.damage());
-  Connection link(ParseServerAddress(options.server), key, kMaxFrame, options.resume_tls);
+  const std::vector<HostPort> servers = ParseServerAddresses(options.server);
+  Connection link(servers, key, kMaxFrame, options.resume_tls);
   Tries tries(options, reporter);
-  for (;;) {
+  for (size_t tried = 1;; ++tried) {
     if (std::optional<Ending> ending = tries.End("server")) return *ending;
     Fetch fetch(model, keeper, link);
     const Status status = link.Open() ? fetch.Run() : Status::kLinkLost;
@@ -135,7 +136,8 @@ Ending FetchReleasedModel(const ClientOptions& options, const ModelInfo& model,
     if (is_answer && IsForGood(fetch.reply())) {
       return {Outcome::kRefused, failure.reason, failure.code};
     }
-    if (options.give_up_s <= 0) return {Outcome::kNoServer, failure.reason, failure.code};
+    if (options.give_up_s <= 0 && tried >= servers.size())
+      return {Outcome::kNoServer, failure.reason, failure.code};
     tries.PauseAfter(failure);
   }
 }

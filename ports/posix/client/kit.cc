@@ -21,10 +21,12 @@ using Row = Field<ClientOptions>;
 bool IsGiven(const std::vector<Row>& rows, const ClientOptions& options, const std::string& name) {
   const auto given = [&](const char* other) { return options.given.count(other) > 0; };
   if (given(name.c_str())) return true;
-  // A node names its model, and has no server that releases one.
-  if ((name == "accept-model" || name == "keep-model") && options.peer.is_on) return true;
-  // They describe one file.
-  if ((name == "labels" || name == "samples") && given("data")) return true;
+  // A node names its model, has no server that releases one, and no rounds that read a file anew.
+  const bool is_of_server = name == "accept-model" || name == "keep-model" || name == "sample-log";
+  if (is_of_server && options.peer.is_on) return true;
+  // They describe one file, or another one.
+  const bool is_of_data = name == "labels" || name == "samples" || name == "sample-log";
+  if (is_of_data && given("data")) return true;
   return std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
     return given(row.name) && std::any_of(row.excludes.begin(), row.excludes.end(),
                                           [&](const char* other) { return name == other; });
@@ -33,7 +35,7 @@ bool IsGiven(const std::vector<Row>& rows, const ClientOptions& options, const s
 
 // Names of files without / at the beginning are those in the kit's folder.
 void ResolveFiles(const std::filesystem::path& folder, KitSettings* settings) {
-  for (std::string* name : {&settings->labels, &settings->keep_model}) {
+  for (std::string* name : {&settings->labels, &settings->keep_model, &settings->sample_log}) {
     if (!name->empty()) *name = (folder / *name).string();
   }
   if (settings->data.empty()) return;
@@ -45,7 +47,8 @@ void ResolveFiles(const std::filesystem::path& folder, KitSettings* settings) {
 ClientOptions WithKit(ClientOptions options) {
   if (options.kit.empty()) {
     for (const auto& [option, text] : {std::pair("key", &options.key), {"data", &options.data}}) {
-      const bool is_needed = text == &options.key || !options.fetch_only;
+      const bool is_needed =
+          text == &options.key || !(options.fetch_only || !options.sample_log.empty());
       if (!text->empty() || !is_needed) continue;
       throw std::invalid_argument(fmt::format(
           "--{0} is required: name it, or a kit that has it, with --kit; `sotto-client --help` "
@@ -66,10 +69,10 @@ ClientOptions WithKit(ClientOptions options) {
     }
   }
   if (options.key.empty()) options.state = (folder / kit.key.device_id).string();
-  if (options.data.empty() && !options.fetch_only) {
+  if (options.data.empty() && options.sample_log.empty() && !options.fetch_only) {
     throw std::invalid_argument(
-        fmt::format("{}: this kit does not say where the data lie; name them with --data, or in "
-                    "the kit: data = \"FILE\"",
+        fmt::format("{}: this kit does not say where the data lie; name them with --data or "
+                    "--sample-log, or in the kit: data = \"FILE\"",
                     options.kit));
   }
   return options;

@@ -7,8 +7,10 @@
 // or the server the device's model or version (both with --once), or --max-private-updates is used
 // up, or the key was rotated or revoked; 4 no server in time (--give-up); 130 or 143 stopped by
 // SIGINT or SIGTERM, once it has its data: before, these end it at once. Nothing that comes over an
-// unauthenticated link ends it, but for 4. --check only looks, and has the same statuses.
+// unauthenticated link ends it, but for 4. --check only looks, and has the same statuses; --record
+// fills the file of --sample-log and talks to nobody.
 #include <exception>
+#include <iostream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -21,6 +23,7 @@
 #include "options.h"
 #include "outputs.h"
 #include "peer_device.h"
+#include "record.h"
 #include "reporter.h"
 #include "sotto/options/command.h"
 #include "sotto/posix/files.h"
@@ -135,6 +138,9 @@ int RunClient(const ClientOptions& options) {
   EventLog log("sotto-client", LogOptionsOf(options));
   try {
     RequireOwnArithmetic();
+    if (options.record.is_on) {
+      return sotto::posix::RecordSamples(options, std::cin, std::cout, log);
+    }
     const ClientOptions all = WithKit(options);
     if (all.check) return sotto::posix::CheckDevice(all);
     if (all.fetch_only) return RunFetch(all, log);

@@ -174,8 +174,8 @@ bool NeighbourServer::MakeRoom() {
 }
 
 void NeighbourServer::Accept() {
-  (void)acceptor_.Accept(1, [this](int socket, const NetworkAddress& from) {
-    auto neighbour = std::make_unique<Neighbour>(socket, from, max_frame_);
+  (void)acceptor_.Accept(1, [this](int socket, const IpAddress& from) {
+    auto neighbour = std::make_unique<Neighbour>(socket, NetworkOf(from), max_frame_);
     if (!MakeRoom()) return true;  // and closes it
     const TlsIo io = {SocketSend, SocketReceive, &neighbour->socket};
     if (neighbour->tls.Start(&tls_, io) == Status::kOk) neighbours_.push_back(std::move(neighbour));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ending.h"
+#include "sample_file.h"
 #include "sotto/options/kit_file.h"
 #include "sotto/peer_messages.h"
 #include "sotto/policy/policies.h"
@@ -36,6 +37,7 @@ bool HasAnyPort(const std::string& listen) {
 
 using Row = Field<ClientOptions>;
 using PeerRow = Field<PeerClientOptions>;
+using RecordRow = Field<RecordOptions>;
 
 constexpr double kMostDevices = 1e6;
 constexpr double kMostSeconds = 1e9;
@@ -46,7 +48,10 @@ std::vector<Row> DeviceRows() {
       Row("kit", &ClientOptions::kit,
           "this device's kit, from `sotto keys new --kits`: key, server, models, data; other "
           "options win"),
-      Row("server", &ClientOptions::server, "HOST:PORT of the server"),
+      Row("server", &ClientOptions::server,
+          "HOST:PORT of the server; several with commas between them: the device goes to the next "
+          "one "
+          "when one does not answer, and stays with the one that does"),
       Row("key", &ClientOptions::key, "this device's key file, from `sotto keys new`")
           .ByDefault("as --kit says"),
       Row("data", &ClientOptions::data,
@@ -54,6 +59,14 @@ std::vector<Row> DeviceRows() {
           "see server/DATA.md")
           .ByDefault("as --kit says"),
       Row("labels", &ClientOptions::labels, "IDX file of the labels, if --data is one of images"),
+      Row("sample-log", &ClientOptions::sample_log,
+          "file of the samples that this machine records, in place of --data: each round trains on "
+          "what it holds when the round begins; see --record")
+          .Excludes("data")
+          .Excludes("labels")
+          .Excludes("samples")
+          .Excludes("device")
+          .Excludes("peer"),
       Row("model", &ClientOptions::model, "model by name, or a file: FILE.toml")
           .ByDefault("softmax-784-10; with --accept-model the job's"),
       Row("accept-model", &ClientOptions::accept_model,
@@ -126,8 +139,10 @@ std::vector<Row> ShareRows() {
           "the simulator's --seed or --partition-seed, for --device; it is no secret")
           .Needs("device"),
       Row("held-out", &ClientOptions::held_out,
-          "share of these samples, the last ones of each class, that the device never trains on "
-          "and evaluates on if a job asks for it; keep it the same in every job")
+          "share of these samples, the last ones of each class, or of --sample-log runs of "
+          "windows, "
+          "that the device never trains on and evaluates on if a job asks for it; keep it the same "
+          "in every job")
           .Within({0, 0.9}),
   };
 }
@@ -225,6 +240,48 @@ std::string ExitStatuses() {
         "yet"}});
 }
 
+// The rows of the group "Recording".
+std::vector<RecordRow> RecordRows() {
+  const std::vector<RecordRow> rows = {
+      RecordRow("record", &RecordOptions::is_on,
+                "read lines from standard input, a reading each, and write windows of them into "
+                "--sample-log; take part in nothing. A line `label CLASS COUNT` gives the next "
+                "COUNT windows their class")
+          .Needs("sample-log")
+          .Excludes("check")
+          .Excludes("fetch-only"),
+      RecordRow("axes", &RecordOptions::axes, "numbers of a reading, for a new file")
+          .Needs("record")
+          .Within({1, 4096}),
+      RecordRow("window", &RecordOptions::window, "readings of a sample, for a new file")
+          .Needs("record")
+          .Within({1, 1e6}),
+      RecordRow("hop", &RecordOptions::hop,
+                "readings from the beginning of a window to the next one's, for a new file")
+          .Needs("record")
+          .ByDefault("half of --window")
+          .Within({1, 1e6}),
+      RecordRow("element", &RecordOptions::element,
+                "how a number is stored in a new file; numbers beyond its range become the nearest "
+                "one")
+          .Needs("record")
+          .ByDefault("float32")
+          .OneOfNames(SampleElementNames()),
+      RecordRow("scale", &RecordOptions::scale,
+                "the number that a stored 1 stands for, in a new file: 0.001 for int16 keeps three "
+                "decimals of numbers up to 32")
+          .Needs("record")
+          .ByDefault("1")
+          .Within({1e-30, 1e30}),
+      RecordRow("capacity", &RecordOptions::capacity,
+                "windows that a new file keeps at least; then the newest ones replace the oldest")
+          .Needs("record")
+          .ByDefault("1000")
+          .Within({1, 1e6}),
+  };
+  return Under("Recording", rows);
+}
+
 // The rows of the group "Without a server", but for the nodes' job.
 std::vector<PeerRow> PeerRows() {
   const std::vector<PeerRow> rows = {
@@ -299,6 +356,7 @@ Command ClientCommand(std::function<void(const ClientOptions&)> run) {
           Row("seed", &ClientOptions::seed, "for tests: repeatable, NOT PRIVATE"),
           Row("insecure-seed", &ClientOptions::insecure_seed, "confirms --seed"),
       })
+      .TakesFor(&ClientOptions::record, RecordRows())
       .TakesFor(&ClientOptions::peer, PeerRows())
       .TakesFor(At(&ClientOptions::peer, &PeerClientOptions::job), PeerJobOptionFields())
       .Footer(ExitStatuses())
@@ -315,7 +373,10 @@ void CheckOptions(const ClientOptions& options) {
         "--max-private-updates needs --min-private-noise: a server that is not trusted could ask "
         "for updates without noise, which are not counted");
   }
-  (void)ParseServerAddress(options.server);
+  if (!options.data.empty() && !options.sample_log.empty()) {  // of a kit; else the rows say so
+    throw std::invalid_argument("--data and --sample-log: expected one of them; see the kit");
+  }
+  (void)ParseServerAddresses(options.server);
   CheckPeerOptions(options);
   CheckShare(options);
   (void)ParseSamples(options.samples);  // whether the file has them is known later
@@ -346,6 +407,8 @@ std::string MarkPath(const ClientOptions& options) {
   return options.mark.empty() ? StatePath(options) + ".mark" : options.mark;
 }
 
+std::string PersonalPath(const ClientOptions& options) { return StatePath(options) + ".personal"; }
+
 std::string LedgerPath(const ClientOptions& options) {
   return !options.ledger.empty() ? options.ledger
                                  : StatePath(options) + (options.peer.is_on ? ".peer" : ".updates");
@@ -355,13 +418,12 @@ uint64_t MostRhoQ40(const PeerClientOptions& options) {
   return static_cast<uint64_t>(options.most_rho * kUnit);
 }
 
-HostPort ParseServerAddress(const std::string& text) {
-  const std::optional<HostPort> address = ParseHostPort(text);
-  if (!address || address->port == 0) {
-    throw std::invalid_argument(
-        fmt::format("--server {}: expected HOST:PORT or [ADDRESS]:PORT", text));
-  }
-  return *address;
+std::vector<HostPort> ParseServerAddresses(const std::string& text) {
+  std::vector<HostPort> servers = ParseServers(text);
+  if (!servers.empty()) return servers;
+  throw std::invalid_argument(fmt::format(
+      "--server {}: expected HOST:PORT or [ADDRESS]:PORT, or several with commas between them",
+      text));
 }
 
 SampleRange ParseSampleRange(const std::string& text) {

@@ -23,6 +23,17 @@
 
 namespace sotto::posix {
 
+// The options of --record.
+struct RecordOptions {
+  bool is_on = false;  // --record
+  std::optional<uint32_t> axes;
+  std::optional<uint32_t> window;
+  std::optional<uint32_t> hop;         // absent: half a window
+  std::optional<std::string> element;  // SampleElementNames(); absent: float32
+  std::optional<float> scale;          // absent: 1
+  std::optional<uint32_t> capacity;    // windows; absent: 1000
+};
+
 // The options of --peer.
 struct PeerClientOptions {
   bool is_on = false;          // --peer
@@ -37,12 +48,13 @@ struct PeerClientOptions {
 };
 
 struct ClientOptions {
-  std::string server = "127.0.0.1:7177";  // ParseServerAddress()
+  std::string server = "127.0.0.1:7177";  // ParseServerAddresses()
   std::string kit;                        // path of the kit; empty: none. See kit.h
   std::string key;                        // path of the key file; empty: the key is in the kit
   std::string data;                       // FILE[:KEY=VALUE,...], see sotto/data/source.h
   std::string labels;                     // path of the labels of an IDX file; empty: none
   std::string samples;                    // ParseSampleRange()
+  std::string sample_log;                 // path, in place of `data`; empty: none
   // Or the share that the simulator gives this device.
   std::optional<uint32_t> device;  // its number in the fleet
   std::optional<uint32_t> devices;
@@ -75,6 +87,7 @@ struct ClientOptions {
   std::optional<uint64_t> seed;  // INSECURE: for tests
   bool insecure_seed = false;
   PeerClientOptions peer;
+  RecordOptions record;
   std::set<std::string> given = {};  // names of the options that were typed, or in --config
   std::string state = {};  // how the names of state files begin; empty: the name of the key file
 };
@@ -105,11 +118,15 @@ std::string MarkPath(const ClientOptions& options);
 // The file of --ledger.
 std::string LedgerPath(const ClientOptions& options);
 
+// Where a device keeps its personal layers.
+std::string PersonalPath(const ClientOptions& options);
+
 // The limit of --most-rho in units of 2^-40, rounded down.
 uint64_t MostRhoQ40(const PeerClientOptions& options);
 
-// Parses the HOST:PORT of --server. Throws for any other text, and for port 0.
-HostPort ParseServerAddress(const std::string& text);
+// Parses --server: HOST:PORT, or several with commas between them; at least one. Throws for any
+// other text, and for port 0.
+std::vector<HostPort> ParseServerAddresses(const std::string& text);
 
 // `count` samples from `first` on.
 struct SampleRange {

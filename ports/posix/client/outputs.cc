@@ -36,14 +36,19 @@ std::vector<NamedFile> OutputsOf(const ClientOptions& options) {
 }
 
 std::vector<NamedFile> OtherFilesOf(const ClientOptions& options) {
-  std::vector<NamedFile> files = {{"--kit", options.kit},        {"--key", options.key},
-                                  {"--mark", MarkPath(options)}, {"--labels", options.labels},
-                                  {"--config", options.config},  {"--job", options.peer.job.file}};
+  std::vector<NamedFile> files = {{"--kit", options.kit},
+                                  {"--key", options.key},
+                                  {"--mark", MarkPath(options)},
+                                  {"--labels", options.labels},
+                                  {"--config", options.config},
+                                  {"--job", options.peer.job.file},
+                                  {"--sample-log", options.sample_log}};
   if (!options.data.empty()) files.push_back({"--data", ParseDataSource(options.data).path});
   if (!options.peer.public_data.empty()) {
     files.push_back({"--public-data", ParseDataSource(options.peer.public_data).path});
   }
   if (IsModelFile(options.model)) files.push_back({"--model", options.model});
+  files.push_back({"the record of personal layers", PersonalPath(options)});
   return files;
 }
 

@@ -64,7 +64,7 @@ PeerDevice::PeerDevice(const ClientOptions& options, const SharedModel& model, c
       fetched_(MaxPublicationBytes(model_.parameters)),
       entropy_(key.secret, &trainer_),
       address_(options.peer.address.empty() ? options.peer.listen : options.peer.address),
-      directory_(ParseServerAddress(options.server), key_, kMaxFrame),
+      directory_(ParseServerAddresses(options.server), key_, kMaxFrame),
       tries_(options, reporter) {
   reporter_.Data(DescribeData(share_));
   store_.SetPath(StoreSlot::kPeer, LedgerPath(options));
@@ -120,6 +120,12 @@ void PeerDevice::ThrowBegin(Status status) const {
         "{}: the ledger is damaged, or of another version. What this node has published is not "
         "known any more: a new one, --ledger, forgets what was spent",
         store_.path(StoreSlot::kPeer)));
+  }
+  if (status == Status::kMismatch && model_.personal > 0) {
+    throw std::runtime_error(fmt::format(
+        "the node cannot begin: model {} has personal layers, and nodes train none; leave "
+        "`personal` out of its file",
+        model_.name));
   }
   if (status == Status::kMismatch) {
     throw FileError(fmt::format(
@@ -280,8 +286,8 @@ Connection& PeerDevice::LinkTo(const PeerPlace& place) {
     pair_key_ = {key_.device_id, *place.pair_key};
     neighbour_number_ = place.node;
     // An address that is none is a neighbour that does not answer.
-    neighbour_ =
-        std::make_unique<Connection>(to.value_or(HostPort{"0.0.0.0", 0}), pair_key_, kMaxFrame);
+    neighbour_ = std::make_unique<Connection>(
+        std::vector<HostPort>{to.value_or(HostPort{"0.0.0.0", 0})}, pair_key_, kMaxFrame);
   }
   return *neighbour_;
 }
@@ -298,7 +304,7 @@ Status PeerDevice::Exchange(Connection& link, const PeerRequest& request, PeerRe
     if (is_directory) directory_used_ms_ = NowMs();
     if (is_directory && is_new_link_ && link.is_authenticated()) {
       is_new_link_ = false;
-      reporter_.Connected();
+      reporter_.Connected(AddressText(link.server()));
     }
   }
   return status;

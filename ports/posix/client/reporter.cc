@@ -49,9 +49,9 @@ void LinkReporter::LooksUp(const std::string& host) {
   log_.Write(event::kLooksUp, {{"host", host}});
 }
 
-void LinkReporter::Connected() {
+void LinkReporter::Connected(const std::string& server) {
   log_.End(event::kRetrying);
-  log_.Write(event::kConnected, {{"server", server_}});
+  log_.Write(event::kConnected, {{"server", server}});
 }
 
 void LinkReporter::Retrying(const Failure& failure, uint32_t pause_ms) {
@@ -95,9 +95,9 @@ EventFields Reporter::WithRound(const EventFields& more) const {
   return fields;
 }
 
-void Reporter::Connected() {
+void Reporter::Connected(const std::string& server) {
   waiting_.clear();
-  LinkReporter::Connected();
+  LinkReporter::Connected(server);
 }
 
 void Reporter::Waiting(WaitState state) {
@@ -205,6 +205,14 @@ void Reporter::RoundGivenUp(const Failure& failure) {
   ++totals_.rounds_given_up;
   waiting_.clear();
   log_.Write(event::kRoundGivenUp, WithRound({{"reason", failure.reason}, {"code", failure.code}}));
+}
+
+void Reporter::Unread(const std::string& reason) {
+  if (reason.empty()) {
+    log_.End(event::kUnread);
+  } else {
+    log_.Write(event::kUnread, {{"reason", reason}});
+  }
 }
 
 void Reporter::NothingHeldOut(const std::string& reason) {

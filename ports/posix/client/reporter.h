@@ -36,7 +36,7 @@ struct Totals {
 class LinkReporter {
  public:
   // The log outlives the reporter.
-  //   server  HOST:PORT of the server or the directory, for people
+  //   server  the addresses of the server or the directory, for people
   LinkReporter(EventLog& log, std::string server) : log_(log), server_(std::move(server)) {}
 
   // How the device's data were read, a line each, for its owner.
@@ -47,7 +47,8 @@ class LinkReporter {
   // Before a look-up of the server's name, which may take many seconds.
   void LooksUp(const std::string& host);
   // The server has proved itself on a new link.
-  void Connected();
+  //   server  HOST:PORT of that one
+  void Connected(const std::string& server);
   // The device pauses before its next try.
   void Retrying(const Failure& failure, uint32_t pause_ms);
   // The server's last words: another machine uses the device's key. The device pauses.
@@ -67,7 +68,7 @@ class Reporter : public LinkReporter {
  public:
   Reporter(EventLog& log, std::string server);
 
-  void Connected();
+  void Connected(const std::string& server);
   // The device has asked for work, and there is none yet. Told of every answer, or that there is
   // none yet.
   void Waiting(WaitState state);
@@ -88,6 +89,8 @@ class Reporter : public LinkReporter {
   void Acknowledged(uint64_t held);
   void Sent(const LocalRound& round);
   void RoundGivenUp(const Failure& failure);
+  // Of a round that begins: why its recorded samples could not be read; empty: they were.
+  void Unread(const std::string& reason);
   void NothingHeldOut(const std::string& reason);
 
   // A released model was kept.

@@ -184,12 +184,13 @@ std::string DescribeLabels(const Share& share) {
 }  // namespace
 
 std::vector<std::string> DescribeData(const Share& share) {
+  if (share.recorded != nullptr) return share.recorded->Describe();
   std::vector<std::string> lines = share.data->info().notes;
   if (!share.data->info().spellings.empty()) lines.insert(lines.begin(), DescribeLabels(share));
   return lines;
 }
 
-Share EmptyShare() { return {std::make_shared<Numbers>(0), {}, {}}; }
+Share EmptyShare() { return {std::make_shared<Numbers>(0), {}, {}, nullptr}; }
 
 Share ShareFor(const ClientOptions& options, const ModelInfo& model) {
   Share none = EmptyShare();
@@ -204,6 +205,10 @@ Share ShareFor(const ClientOptions& options, const ModelInfo& model) {
 }
 
 void RequireData(const ClientOptions& options) {
+  if (!options.sample_log.empty()) {
+    (void)SampleFileCopy(options.sample_log);
+    return;
+  }
   const DataSource source = SourceOf(options);
   RequireFiles(options, source);
   RequireWholeName(source);
@@ -219,6 +224,11 @@ void RequireData(const ClientOptions& options) {
 }
 
 Share LoadShare(const ClientOptions& options, const ModelInfo& model) {
+  if (!options.sample_log.empty()) {
+    Share share = EmptyShare();
+    share.recorded = std::make_shared<RecordedSamples>(options.sample_log, options.held_out, model);
+    return share;
+  }
   const DataSource source = SourceOf(options);
   try {
     if (options.device) return LoadInPartition(options, source, model);

@@ -28,20 +28,23 @@ size_t EncodedSize(const ModelInfo& model) { return 2 * size_t{model.parameters}
 }  // namespace
 
 size_t Trainee::Bytes(const ModelInfo& model) {
-  const size_t vectors = 2 + (model.has_momentum ? 1 : 0) + (model.has_gradient_options ? 1 : 0);
-  return sizeof(float) *
-             (vectors * model.parameters + model.training_floats(model, kMaxBatchSize)) +
+  const size_t vectors = 1 + (model.has_momentum ? 1 : 0) + (model.has_gradient_options ? 1 : 0);
+  return sizeof(float) * (model.parameters + vectors * model.trained() +
+                          model.training_floats(model, kMaxBatchSize)) +
          EncodedSize(model);
 }
 
 Trainee::Trainee(const ClientOptions& options, SharedModel model, Share share, const DeviceKey& key,
-                 const UpdateLedger& ledger, Span<const float> held)
+                 const UpdateLedger& ledger, const PersistentStore& personal,
+                 Span<const float> held)
     : model_(std::move(model)),
       share_(std::move(share)),
       samples_(*share_.data, share_.view(), options.held_out),
-      held_out_(MakeHeldOut(samples_.held_out_source())),
+      held_out_(MakeHeldOut(share_.recorded != nullptr ? share_.recorded->held_out_source()
+                                                       : samples_.held_out_source())),
       memory_(net(), kMaxBatchSize, MaxChunkBytes(kMaxFrame), true, true, EncodedSize(net())),
       entropy_(options.seed ? std::optional<SeededEntropy>(key.secret) : std::nullopt),
+      personal_(personal),
       client_(MakeConfig(options, key, ledger), memory_.buffers()) {
   if (entropy_) entropy_->Attach(&client_.task());
   if (held.empty()) return;
@@ -58,8 +61,9 @@ ClientConfig Trainee::MakeConfig(const ClientOptions& options, const DeviceKey& 
   config.model = &net();
   config.device_id = {reinterpret_cast<const uint8_t*>(key.device_id.data()), key.device_id.size()};
   config.secret = key.secret;
-  config.samples = samples_.source();
+  config.samples = share_.recorded != nullptr ? share_.recorded->source() : samples_.source();
   config.held_out = &held_out_;
+  config.store = &personal_;
   config.port = SystemPort();
   if (entropy_) {
     config.port.entropy = SeededEntropy::Fill;

@@ -24,10 +24,12 @@ class Trainee {
   //                 work; no task is for it
   //   share         of the model; without samples the device takes part like any other
   //   ledger        of updates with private noise
+  //   personal      keeps the values of personal layers; copied. What it points to outlives the
+  //                 object
   //   held          [model.parameters] a model that this machine has kept; empty: none. Copied
   // Throws std::runtime_error if the cryptographic library fails.
   Trainee(const ClientOptions& options, SharedModel model, Share share, const DeviceKey& key,
-          const UpdateLedger& ledger, Span<const float> held);
+          const UpdateLedger& ledger, const PersistentStore& personal, Span<const float> held);
   Trainee(const Trainee&) = delete;
   Trainee& operator=(const Trainee&) = delete;
 
@@ -35,8 +37,13 @@ class Trainee {
   const Client& client() const { return client_; }
   const ModelInfo* model() const { return model_.get(); }  // null: it has none
   const Share& share() const { return share_; }
-  uint32_t samples() const { return samples_.source().count; }
-  uint32_t held_out() const { return held_out_.samples.count; }
+  // Recorded samples are counted when a round begins.
+  uint32_t samples() const {
+    return share_.recorded != nullptr ? share_.recorded->training() : samples_.source().count;
+  }
+  uint32_t held_out() const {
+    return share_.recorded != nullptr ? share_.recorded->held_out() : held_out_.samples.count;
+  }
   // [model.parameters] the newest model that was downloaded whole; before, the one that was held,
   // or zeros.
   Span<const float> base() const { return memory_.base(); }
@@ -55,6 +62,7 @@ class Trainee {
   HeldOut held_out_;
   ClientMemory memory_;
   std::optional<SeededEntropy> entropy_;  // with --seed
+  const PersistentStore personal_;
   Client client_;
 };
 

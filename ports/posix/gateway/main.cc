@@ -98,7 +98,7 @@ class Gateway {
 
   void AcceptBoards() {
     if (!acceptor_) return;
-    (void)acceptor_->Accept(kMostAccepted, [&](int socket, const NetworkAddress&) {
+    (void)acceptor_->Accept(kMostAccepted, [&](int socket, const IpAddress&) {
       if (boards_.size() >= options_.most) {
         log_.Write(event::kTooMany, {{"most", uint64_t{options_.most}}});
         CloseSocket(socket);

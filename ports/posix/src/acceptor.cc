@@ -1,9 +1,9 @@
 #include "sotto/posix/acceptor.h"
 
-#include <algorithm>
 #include <arpa/inet.h>
 #include <cctype>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -50,25 +50,13 @@ socklen_t SizeOf(const sockaddr_storage& address) {
   return address.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
 }
 
-constexpr NetworkAddress kMappedIpv4 = {0, 0, 0, 0, 0,    0,
-                                        0, 0, 0, 0, 0xff, 0xff};  // RFC 4291, 2.5.5.2
-constexpr size_t kMappedPrefix = 12;
-constexpr size_t kNetwork = 8;  // bytes of an IPv6 network, within which a host changes at will
-
-NetworkAddress AddressOf(const sockaddr_storage& peer) {
-  NetworkAddress address = kMappedIpv4;
-  if (peer.ss_family == AF_INET) {
-    const auto& ipv4 = reinterpret_cast<const sockaddr_in&>(peer);
-    std::memcpy(address.data() + kMappedPrefix, &ipv4.sin_addr, sizeof(ipv4.sin_addr));
-    return address;
-  }
-  const auto& ipv6 = reinterpret_cast<const sockaddr_in6&>(peer);
-  std::memcpy(address.data(), &ipv6.sin6_addr, address.size());
-  if (std::equal(address.begin(), address.begin() + kMappedPrefix, kMappedIpv4.begin())) {
-    return address;
-  }
-  std::fill(address.begin() + kNetwork, address.end(), uint8_t{0});
-  return address;
+IpAddress AddressOf(const sockaddr_storage& peer) {
+  const auto bytes = [](const auto& address) {
+    return ByteSpan(reinterpret_cast<const uint8_t*>(&address), sizeof(address));
+  };
+  return peer.ss_family == AF_INET
+             ? IpAddressOf(bytes(reinterpret_cast<const sockaddr_in&>(peer).sin_addr))
+             : IpAddressOf(bytes(reinterpret_cast<const sockaddr_in6&>(peer).sin6_addr));
 }
 
 constexpr char kHint[] = " (choose another port)";
@@ -113,7 +101,7 @@ Acceptor::Acceptor(const std::string& host, uint16_t port) : socket_(Bind(host, 
 Acceptor::~Acceptor() { close(socket_); }
 
 Acceptor::Result Acceptor::Accept(
-    int most, const std::function<bool(int socket, const NetworkAddress& from)>& take) {
+    int most, const std::function<bool(int socket, const IpAddress& from)>& take) {
   for (int taken = 0; taken < most; ++taken) {
     sockaddr_storage peer{};
     socklen_t size = sizeof(peer);

@@ -101,4 +101,10 @@ std::string BuildId() {
   return id;
 }
 
+std::string ThisProcess() {
+  char host[256] = "";
+  if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
+  return std::to_string(getpid()) + " of " + (host[0] != '\0' ? host : "this host");
+}
+
 }  // namespace sotto::posix

@@ -20,6 +20,8 @@ Status Guarded(std::exception_ptr& error, const Body& body) noexcept {
   return error ? Status::kStoreFailed : Status::kOk;
 }
 
+size_t IndexOf(StoreSlot slot) { return static_cast<size_t>(slot) - 1; }
+
 // A file that a crash of its file system has emptied is no slot without a record.
 size_t ReadRecord(const std::string& path, size_t offset, MutableByteSpan out) {
   const std::optional<size_t> size = ReadPrivateFileAt(path, offset, out);
@@ -32,16 +34,14 @@ size_t ReadRecord(const std::string& path, size_t offset, MutableByteSpan out) {
 }  // namespace
 
 RecordStore::RecordStore(const std::string& prefix)
-    : updates_(prefix + ".updates"), peer_(prefix + ".peer") {}
+    : paths_{prefix + ".updates", prefix + ".peer", prefix + ".personal"} {}
 
 void RecordStore::SetPath(StoreSlot slot, const std::string& path) {
   RemoveLeftovers(path);
-  (slot == StoreSlot::kPeer ? peer_ : updates_) = path;
+  paths_[IndexOf(slot)] = path;
 }
 
-const std::string& RecordStore::path(StoreSlot slot) const {
-  return slot == StoreSlot::kPeer ? peer_ : updates_;
-}
+const std::string& RecordStore::path(StoreSlot slot) const { return paths_[IndexOf(slot)]; }
 
 std::string RecordStore::error() const {
   if (!error_) return {};

@@ -180,9 +180,9 @@ constexpr size_t ClientWorkspaceBytes() {
 // elsewhere:
 //   base       [Net::kParameters] in external memory, or in flash that the CPU reads like memory
 //   writer     writes it
-//   vectors    [Net::kParameters] update; [2 * Net::kParameters] update, then velocity: the device
-//              then trains with momentum; [3 * Net::kParameters] then a gradient: and with both
-//              gradient clips
+//   vectors    [Net::kTrained] update; [2 * Net::kTrained] update, then velocity: the device then
+//              trains with momentum; [3 * Net::kTrained] then a gradient: and with both gradient
+//              clips. Without personal layers kTrained is kParameters
 //   workspace  [ClientWorkspaceBytes() of the same arguments], any alignment
 template <class Net, uint32_t max_batch_size = 16, size_t chunk_size = 1000, size_t frame_bytes = 0>
 ClientBuffers MakeClientBuffers(Span<const float> base, const ModelWriter& writer,
@@ -195,9 +195,9 @@ ClientBuffers MakeClientBuffers(Span<const float> base, const ModelWriter& write
   ClientBuffers buffers;
   buffers.base = base;
   buffers.writer = writer;
-  buffers.update = vectors.first(Net::kParameters);
-  const Span<float> more = vectors.subspan(Net::kParameters);
-  buffers.velocity = more.size() > Net::kParameters ? more.first(Net::kParameters) : more;
+  buffers.update = vectors.first(Net::kTrained);
+  const Span<float> more = vectors.subspan(Net::kTrained);
+  buffers.velocity = more.size() > Net::kTrained ? more.first(Net::kTrained) : more;
   buffers.gradient = more.subspan(buffers.velocity.size());
   buffers.scratch = {reinterpret_cast<float*>(shared),
                      internal::kScratchFloats<Net, max_batch_size>};
@@ -209,7 +209,8 @@ ClientBuffers MakeClientBuffers(Span<const float> base, const ModelWriter& write
 
 // The same with the model in RAM:
 //   vectors    [2 * Net::kParameters] base, then update; or [3 * Net::kParameters] base, update,
-//              velocity; or [4 * Net::kParameters] base, update, velocity, gradient
+//              velocity; or [4 * Net::kParameters] base, update, velocity, gradient. With personal
+//              layers each but base is [Net::kTrained]
 //   workspace  [ClientWorkspaceBytes() of the same arguments], any alignment
 template <class Net, uint32_t max_batch_size = 16, size_t chunk_size = 1000, size_t frame_bytes = 0>
 ClientBuffers MakeClientBuffers(Span<float> vectors, Span<std::byte> workspace) {
@@ -263,8 +264,9 @@ class Client {
   //                 at most 65535; unchanged on kInvalidArgument
   // Returns
   //   kOk
-  //   kInvalidArgument  the configuration is bad; base or update is not [model.parameters], or
-  //                     velocity or gradient neither that nor empty; there is no writer; indices
+  //   kInvalidArgument  the configuration is bad; base is not [model.parameters], update not
+  //                     [model.trained()], or velocity or gradient neither [model.trained()] nor
+  //                     empty; there is no writer; indices
   //                     is empty
   //   kBufferTooSmall   scratch has fewer bytes than needed, or chunk fewer than 16. With less
   //                     scratch a client takes part in jobs of smaller batches, if it holds a
@@ -393,6 +395,7 @@ class Client {
   Status OnDownloaded();
   Status OnWrongModel(Status status);
   Status WriteModel();
+  Span<float> DownloadMemory() const { return buffers_.update.first(config_.model->parameters); }
   Status UseModel();
   Status OnAck(const Reply& reply);
   void Refuse();

@@ -8,7 +8,7 @@
 // A layer is before a rectifier if at most pooling, Flatten or a Fork stands between.
 // These are the bounds of uniform distributions with the papers' variances. Parameters in the
 // ConstantStart of a layer begin at its value. A single Dense layer begins at zero: its loss is
-// convex.
+// convex. Personal layers begin elsewhere (personal.h).
 #pragma once
 
 #include "sotto/model_info.h"

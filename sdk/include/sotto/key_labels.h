@@ -30,6 +30,7 @@ constexpr char kDevice[] = "sotto device";             // secret of a seeded dev
 constexpr char kPartition[] = "sotto partition";       // samples that a seeded device holds
 constexpr char kSalt[] = "sotto salt";                 // salts for the keys of updates
 constexpr char kDropout[] = "sotto dropout";           // devices that drop out of an attempt
+constexpr char kFineTune[] = "sotto fine-tune";        // samples of a simulated fine-tuning
 constexpr char kUpdate[] = "sotto update";             // `sotto-lab inspect entropy`: the update
 constexpr char kDither[] = "sotto dither";             // `sotto-lab inspect entropy`: its dither
 constexpr char kAudit[] = "sotto audit";  // `sotto-lab audit`: samples and devices drawn
@@ -55,6 +56,6 @@ constexpr const char* kAll[] = {
     kJob,         kWeights,     kCohort,    kZero,        kZeroPrivate, kDevice,     kPartition,
     kDropout,     kUpdate,      kDither,    kAudit,       kReceipt,     kInsecure,   kPeerOrder,
     kPeerSamples, kPeerCoin,    kPeerNoise, kPeerWeights, kPeerTurns,   kPeerPolicy, kPair,
-    kHelloProof,  kRoundSalted, kSalt,      kTicket};
+    kHelloProof,  kRoundSalted, kSalt,      kTicket,      kFineTune};
 
 }  // namespace sotto::key_label

@@ -184,9 +184,15 @@ struct LayerPlan {
   // The gradient of the weights is the outer product of output delta and input: a net may keep
   // these two of a whole batch instead of the gradient.
   bool is_outer_product = false;
+  // The layer is trained and stays on its device: see Personal in nn.h. All layers with parameters
+  // behind a personal one are personal, too.
+  bool is_personal = false;
   // [parameters()] constants, in flash on a board, in place of parameters that are trained. Null:
   // the layer is trained. See Frozen in nn.h.
   const Real* frozen = nullptr;
+  // Of a net's first layer, if it is more than the input takes: floats of the memory in which a
+  // sample is prepared, see PreparationFloats(). The net's input lies at its front.
+  uint32_t prepared_in = 0;
   // Among the net's tensors, in Reals: where the output lies, and the tensor of the branch that the
   // layer takes. Its net says where: see PlaceTensors() in net_memory.h.
   size_t output_at = 0;
@@ -194,6 +200,7 @@ struct LayerPlan {
 
   constexpr uint32_t parameters() const { return weights + biases; }
   constexpr uint32_t trained() const { return frozen == nullptr ? parameters() : 0; }
+  constexpr uint32_t shared() const { return is_personal ? 0 : trained(); }  // trained and sent
 };
 
 // The tensors of a layer's parameters.

@@ -36,6 +36,12 @@
 // trains no step: its update of zeros (in fixed point what rounding to the format changes), plus
 // noise, is no failure and counts as not clipped.
 //
+// Personal layers (personal.h). Begin() takes their values from the device's store. A training that
+// has ended well replaces the record at its end, whether or not the update then arrives: so the
+// time of the write lies before the report time, and an update never leaves with values behind it
+// that the device has lost. A training that failed changes nothing, and one that leaves a personal
+// value that is not finite has failed. The update has the shared parameters alone.
+//
 // Evaluation. If the task asks for it, the update has one more coordinate: how well the round's
 // model does on the device's held-out samples. It gets the same noise as the update. A device whose
 // held-out samples cannot be read sends what a device without such samples sends.
@@ -47,6 +53,7 @@
 #include <cstdint>
 
 #include "sotto/held_out.h"
+#include "sotto/persistent_store.h"
 #include "sotto/port.h"
 #include "sotto/train_task.h"
 #include "sotto/update_codec.h"
@@ -63,6 +70,9 @@ struct LocalDevice {
   // Evaluation: null for a device that takes no task with an accuracy (TrainTask::accuracy_q20).
   // Must outlive all rounds.
   const HeldOut* held_out = nullptr;
+  // Where the values of personal layers are; a model without such layers needs none. Must outlive
+  // all rounds.
+  const PersistentStore* store = nullptr;
 
   // Whether the device can take tasks with an accuracy.
   //   scratch  of LocalRoundBuffers
@@ -77,12 +87,12 @@ struct LocalRoundBuffers {
   // [model.parameters] the round's model, float32. The round only reads it: it may lie in external
   // memory or in flash that the CPU reads like memory.
   Span<const float> base;
-  // [model.parameters] the update, once the last Step() is done. During training it is the working
-  // memory: see WorkingParameters.
+  // [model.trained()] during training the working memory, see WorkingParameters. Once the last
+  // Step() is done: the update [model.parameters], and behind it the personal values of the device.
   Span<float> update;
   Span<float> scratch;     // [model.training_floats(batch size)] for Step() only
   Span<uint32_t> indices;  // [batch size]
-  // [model.parameters] for tasks with momentum: 4 bytes a parameter. Empty: the device has none.
+  // [model.trained()] for tasks with momentum: 4 bytes a parameter. Empty: the device has none.
   Span<float> velocity = {};
   // The same for tasks with the gradient clip that ModelInfo::gradient_for names.
   Span<float> gradient = {};
@@ -104,7 +114,7 @@ class LocalRound {
   // Starts a round. Draws the nonce and, with private noise, the seed of the noise.
   //   task, device, buffers  are not copied: they must outlive the round, unchanged
   // Returns kOk, kInvalidArgument, kMalformed for a task that a device does not take, and the
-  // statuses of LocalTrainer::Begin() and the port's entropy.
+  // statuses of LocalTrainer::Begin(), the port's entropy and LoadPersonal().
   Status Begin(const TrainTask& task, const LocalDevice& device, const LocalRoundBuffers& buffers);
 
   // Evaluates a mini-batch of held-out samples, if the task asks for the accuracy; after these,
@@ -167,12 +177,19 @@ class LocalRound {
   // Steps of the training in which a number of a net in fixed point saturated: see LocalTrainer.
   // For the device's owner, since it depends on the data.
   uint32_t saturated_steps() const { return trainer_.saturated_steps(); }
+  // kOk, or why the store has not taken the personal values that this training has made:
+  // kStoreFailed or kCryptoFailed. The next round starts from what the store holds. For the
+  // device's owner.
+  Status kept() const { return kept_; }
 
  private:
   Status DrawNonceAndSeed();
+  void EndSamples();
   bool EvaluateSome();
   int32_t Accuracy() const;
   UpdateIdentity Identity() const;
+  // As long as the round's model, whatever lies behind it.
+  Span<float> Update() const { return buffers_->update.first(buffers_->base.size()); }
   void MakeUpdate();
   PrivateNoise TakePrivateNoise();
   Status BeginEncoding();
@@ -188,6 +205,10 @@ class LocalRound {
   bool has_update_ = false;
   bool is_encoded_ = false;  // under its one key
   Status failure_ = Status::kOk;
+  Status kept_ = Status::kOk;
+  void (*end_samples_)(void* context) = nullptr;  // null: it was called, or there is none
+  void* samples_context_ = nullptr;
+  uint32_t held_out_ = 0;  // samples
   // Held-out samples that were counted, and those that the round's model got right.
   uint32_t evaluated_ = 0;
   uint32_t correct_ = 0;

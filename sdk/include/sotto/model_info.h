@@ -15,6 +15,8 @@
 #include "sotto/status.h"
 
 namespace sotto {
+struct PersonalFunctions;  // personal.h
+
 // The samples of one mini-batch: indices into a source. They are read one at a time.
 struct Batch {
   const SampleSource* source;
@@ -30,9 +32,9 @@ struct Batch {
 // (sdk/TRAINING.md), one in the memory of each float. Only the model's own functions know which of
 // the two. Before and after a training the parameters are float32 in a plain span.
 struct WorkingParameters {
-  Span<float> memory;         // [parameters]
-  Span<float> velocity = {};  // [parameters] for a training with momentum, else not used
-  // [parameters] for a training with the gradient clip that ModelInfo::gradient_for names, else not
+  Span<float> memory;         // [trained()]
+  Span<float> velocity = {};  // [trained()] for a training with momentum, else not used
+  // [trained()] for a training with the gradient clip that ModelInfo::gradient_for names, else not
   // used. Unspecified before and after each step.
   Span<float> gradient = {};
   // In fixed point: train_batch sets it if a number was out of the range of its format, and never
@@ -58,6 +60,7 @@ enum class GradientClipOf : uint8_t {
 //      With momentum, as PyTorch's SGD:
 //        v <- momentum * v + weight_decay * w + proximal * (w - base) + g,
 //        w <- w - learning_rate * v;  v begins at zero
+// The proximal term takes the shared parameters alone: personal ones have no base.
 // So neither weight decay nor the proximal term is clipped. Sources: clip and proximal term,
 // Noisy-FedAvg and Noisy-FedProx (Sun, Shen, Tao, 2024), Algorithm 1 and Eq. (4).
 struct SgdStep {
@@ -76,10 +79,11 @@ struct ModelInfo {
   const char* name = nullptr;  // [A-Za-z0-9.-], unique among Models()
   Span<const nn::LayerPlan> layers;
   nn::LossPlan loss;
-  uint32_t inputs = 0;
+  uint32_t inputs = 0;  // of a sample, as it is read: SampleShape().size()
   uint32_t outputs = 0;
   uint32_t classes = 0;      // that a label tells apart; 0: the target is no class
-  uint32_t parameters = 0;   // that are trained and sent
+  uint32_t parameters = 0;   // that are trained and sent: the shared ones
+  uint32_t personal = 0;     // that are trained and stay on the device; they lie behind the others
   bool has_momentum = true;  // whether train_batch takes a momentum above 0
   // Whether train_batch takes a gradient clip and a proximal term; and the clip for which it needs
   // WorkingParameters::gradient. For the other one it needs no more memory.
@@ -93,6 +97,17 @@ struct ModelInfo {
   Span<const char* const> feature_names = {};  // [inputs], or of the last axis [channels]
   Span<const char* const> feature_units = {};  // as many, or one for all
   const char* sample_kind = nullptr;           // "acceleration of a wrist, 2.56 s"; null: none
+  // How a training reaches the values of personal layers; null: there are none.
+  const PersonalFunctions* personal_functions = nullptr;
+
+  // Of a training, and of a prediction: shared parameters, then personal ones.
+  constexpr uint32_t trained() const { return parameters + personal; }
+
+  // Of a sample, as it is read. Its steps may give it another shape, the first layer's input.
+  constexpr nn::Shape SampleShape() const {
+    return preparation.empty() ? layers[0].info.input : preparation[0].input;
+  }
+  constexpr nn::Shape PreparedShape() const { return layers[0].info.input; }
 
   // Whether `samples` has the callback that this model's targets need.
   constexpr bool CanRead(const SampleSource& samples) const {
@@ -103,7 +118,8 @@ struct ModelInfo {
   // Begin and end of a training: begin_training makes working parameters from the model `base`;
   // end_training turns them into the trained model, float32 in the same memory.
   //   base     [parameters] float32, unchanged between the two calls
-  //   working  [parameters], not overlapping base
+  //   working  [trained()], not overlapping base. The personal parameters are the caller's:
+  //            float32, before and after, and only nets in float32 have any
   // begin_training returns kOk, kNotFinite or kOutOfRange; on failure the working parameters must
   // not be used.
   Status (*begin_training)(Span<const float> base, const WorkingParameters& working) = nullptr;
@@ -116,6 +132,7 @@ struct ModelInfo {
   // radius, up to rounding. The encoder later enforces the exact bound in integers.
   //   was_outside  the distance was above the radius; else nothing is changed
   // Returns kOk or kNotFinite (working parameters and *was_outside unchanged).
+  //   working  of the shared parameters, or of a layer of them; base [as many]
   Status (*project)(Span<const float> base, float radius, const WorkingParameters& working,
                     bool* was_outside) = nullptr;
 
@@ -123,7 +140,7 @@ struct ModelInfo {
   size_t (*training_floats)(const ModelInfo& model, uint32_t batch_size) = nullptr;
 
   // Within a training, one step of SGD.
-  //   working  [parameters] in and out
+  //   working  [trained()] in and out
   //   scratch  [training_floats(batch size)] float32, unspecified before and after
   //   loss     the batch's mean loss before the step
   // Returns kOk, kInvalidArgument for an empty batch, kBufferTooSmall, kOutOfRange for a label not
@@ -139,9 +156,9 @@ struct ModelInfo {
   // Floats of scratch memory that predict needs.
   size_t (*predict_floats)(const ModelInfo& model) = nullptr;
 
-  // The outputs: of classes, their scores before softmax. features [inputs], raw as from a sample
-  // source, scratch [predict_floats()], outputs [outputs]. features may be the beginning of
-  // scratch, which does not keep them.
+  // The outputs: of classes, their scores before softmax. parameters [trained()], features
+  // [inputs], raw as from a sample source, scratch [predict_floats()], outputs [outputs]. features
+  // may be the beginning of scratch, which does not keep them.
   void (*predict)(const ModelInfo& model, Span<const float> parameters, Span<const float> features,
                   Span<float> scratch, Span<float> outputs) = nullptr;
 };
@@ -155,12 +172,14 @@ struct ModelInfo {
 //   extent, stride and padding of the window's rows and of its columns, and size;
 //   the loss's kind and the target's;
 //   the number of steps that prepare samples, and of each its kind, its first numbers (how many,
-//   then their bits), its second numbers likewise, and its size;
+//   then their bits), its second numbers likewise, and its size; of one that changes the sample's
+//   shape also height, width and channels of what it takes;
 //   the number of layers whose parameters are frozen, and if it is not 0, the index of each and
 //   then the bits of its parameters;
 //   if classes have names, how many, and of each its length in bytes and its bytes;
 //   if features have names or units, or samples a kind, 0xffffffff; then how many names of features
-//   and each as before, the units likewise, and the kind as a list of one or none
+//   and each as before, the units likewise, and the kind as a list of one or none;
+//   if layers are personal, 0xfffffffe and the index of the first one that has parameters
 Status ModelDigest(const ModelInfo& model, uint8_t (&digest)[kSha256Size]);
 
 }  // namespace sotto

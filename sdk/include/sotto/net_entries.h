@@ -31,14 +31,15 @@ constexpr size_t Count(List<Entries...>) {
   return sizeof...(Entries);
 }
 
-// A compiler that stops here names, as template arguments, the step and the sample's shape.
+// A compiler that stops here names, as template arguments, the step and the shape of what it takes.
 template <class Step, uint32_t height, uint32_t width, uint32_t channels>
 struct PreparationOf {
   static_assert(FitsPreparation(Step::Step(), {height, width, channels}),
                 "a step has one number, one a channel or one a feature of the sample, which has "
                 "this height, width and number of channels; random steps take images, and a crop's "
-                "padding is from 1 to less than height and width");
-  static constexpr PreparationStep kStep = Step::Step();
+                "padding is from 1 to less than height and width; features of a signal take one "
+                "row, frames that fit into it, and at most as many bands as a hop has readings");
+  static constexpr PreparationStep kStep = PlacedStep(Step::Step(), {height, width, channels});
 };
 
 template <class Entry, class = void>
@@ -69,16 +70,39 @@ struct Divide<List<Steps...>, First, Rest...>
                 "a step that prepares samples stands before all layers");
 };
 
-template <uint32_t height, uint32_t width, uint32_t channels, class StepList>
-struct Preparations {
-  static constexpr Span<const PreparationStep> All() { return {}; }
+// Writes steps, each of which takes what the one before leaves.
+template <uint32_t height, uint32_t width, uint32_t channels, class... Steps>
+struct PlacedSteps {
+  static constexpr void Write(PreparationStep*) {}
 };
 template <uint32_t height, uint32_t width, uint32_t channels, class First, class... Rest>
-struct Preparations<height, width, channels, List<First, Rest...>> {
-  static constexpr PreparationStep kSteps[] = {
-      PreparationOf<First, height, width, channels>::kStep,
-      PreparationOf<Rest, height, width, channels>::kStep...};
-  static constexpr Span<const PreparationStep> All() { return kSteps; }
+struct PlacedSteps<height, width, channels, First, Rest...> {
+  static constexpr void Write(PreparationStep* steps) {
+    constexpr PreparationStep kStep = PreparationOf<First, height, width, channels>::kStep;
+    *steps = kStep;
+    PlacedSteps<kStep.output.height, kStep.output.width, kStep.output.channels, Rest...>::Write(
+        steps + 1);
+  }
+};
+
+template <size_t count>
+struct StepArray {
+  PreparationStep steps[count > 0 ? count : 1] = {};
+};
+
+template <uint32_t height, uint32_t width, uint32_t channels, class StepList>
+struct Preparations;
+template <uint32_t height, uint32_t width, uint32_t channels, class... Steps>
+struct Preparations<height, width, channels, List<Steps...>> {
+  static constexpr auto Make() {
+    StepArray<sizeof...(Steps)> array;
+    PlacedSteps<height, width, channels, Steps...>::Write(array.steps);
+    return array;
+  }
+  static constexpr auto kSteps = Make();
+  static constexpr Span<const PreparationStep> All() { return {kSteps.steps, sizeof...(Steps)}; }
+  static constexpr Shape kPrepared = PreparedShape(All(), {height, width, channels});
+  static constexpr size_t kFloats = PreparationFloats(All(), {height, width, channels});
 };
 
 }  // namespace internal

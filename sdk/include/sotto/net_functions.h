@@ -4,8 +4,11 @@
 #pragma once
 
 #include "sotto/model_info.h"
+#include "sotto/personal.h"
 
 namespace sotto::nn::internal {
+
+extern const PersonalFunctions kPersonalFunctions;
 
 // Softmax regression on one Dense layer, without a gradient vector: it first computes the output
 // errors of the whole batch, then applies one rank-1 update a sample. So it reads every sample
@@ -50,6 +53,10 @@ void FixedNetPredict(const ModelInfo& model, Span<const float> parameters,
 Status UpdatePreparedDigest(const ModelInfo& model, Sha256* hash);
 // For models whose samples are described: see ModelDescription.
 Status UpdateDescribedDigest(const ModelInfo& model, Sha256* hash);
+// For models with personal layers, whatever else they have.
+Status UpdatePersonalDigest(const ModelInfo& model, Sha256* hash);
+// InitialWeights() of the personal layers alone.
+Status DrawPersonal(const ModelInfo& model, const Key& key, Span<float> values);
 size_t PreparedSoftmaxPredictFloats(const ModelInfo& model);
 void PreparedSoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
                             Span<const float> features, Span<float> scratch, Span<float> scores);
@@ -113,6 +120,13 @@ constexpr void UseFixedSoftmaxRegression(ModelInfo* model) {
   model->train_batch = FixedTrainBatch;
   model->has_momentum = false;
   model->has_gradient_options = false;
+}
+
+// After the functions of its net. `parameters` does not count the personal ones.
+constexpr void UsePersonal(uint32_t personal, ModelInfo* model) {
+  model->personal = personal;
+  model->personal_functions = &kPersonalFunctions;
+  model->update_digest = UpdatePersonalDigest;
 }
 
 template <void (*use)(ModelInfo*)>

@@ -1,9 +1,10 @@
 // The workspace of a net in training, counted when it compiles. Part of sotto/nn.
 //
-// A net needs, in Reals: its tensors, each with its activation and then its delta (a layer in place
-// has none; all of them live until the net is through, so a branch needs no more than its tensors);
-// what layers keep for the way back; scratch, shared by all; and for each layer with
-// parameters what its gradient needs, the smaller of two:
+// A net needs, in Reals: the memory of its first tensor, in which samples are prepared; its
+// tensors, each with its activation and then its delta (a layer in place has none; all of them live
+// until the net is through, so a branch needs no more than its tensors); what layers keep for the
+// way back; scratch, shared by all; and for each layer with parameters what its gradient needs, the
+// smaller of two:
 //   sum    [parameters] the gradient so far: for few weights that are used at many positions
 //   batch  [batch][inputs + outputs] inputs and output deltas of the batch: for many weights. The
 //          gradient is computed in the end, two rows at a time in scratch.
@@ -15,6 +16,12 @@
 #include "sotto/loss.h"
 
 namespace sotto::nn {
+
+// The memory of the first tensor.
+constexpr size_t FirstTensorSize(const LayerPlan& first) {
+  const uint32_t input = first.info.input.size();
+  return first.prepared_in > input ? first.prepared_in : input;
+}
 
 // Where the input of a layer lies among the tensors: it is the output of the layer before.
 constexpr size_t InputAt(const LayerPlan* plan, size_t layer) {
@@ -34,7 +41,7 @@ constexpr size_t BranchAt(const LayerPlan* plan, size_t layer) {
 // Gives each layer of a net its places. A new tensor lies behind all others, so none that is read
 // again is overwritten but by a layer that works in place on it.
 constexpr void PlaceTensors(LayerPlan* plan, size_t layers) {
-  size_t end = plan[0].info.input.size();
+  size_t end = FirstTensorSize(plan[0]);
   for (size_t i = 0; i < layers; ++i) {
     LayerPlan& layer = plan[i];
     layer.output_at = layer.is_in_place ? InputAt(plan, i) : end;
@@ -72,7 +79,7 @@ constexpr size_t GradientSize(const LayerPlan& layer, size_t batch) {
 
 // Reals for batches of at most `batch` samples. 0: for a prediction.
 constexpr size_t NetMemory(Span<const LayerPlan> plan, size_t batch) {
-  size_t size = plan[0].info.input.size();
+  size_t size = FirstTensorSize(plan[0]);
   size_t scratch = 0;
   for (const LayerPlan& layer : plan) {
     size += TensorSize(layer) + layer.kept + GradientSize(layer, batch);
@@ -94,7 +101,7 @@ constexpr bool IsSoftmaxRegression(Span<const LayerPlan> plan, const LossPlan& l
 constexpr size_t TrainingMemory(Span<const LayerPlan> plan, const LossPlan& loss, size_t batch) {
   const LayerInfo& last = plan[plan.size() - 1].info;
   if (IsSoftmaxRegression(plan, loss)) {
-    return plan[0].info.input.size() + batch * last.output.size();
+    return FirstTensorSize(plan[0]) + batch * last.output.size();
   }
   return NetMemory(plan, batch) + (loss.target == TargetKind::kVector ? last.output.size() : 0);
 }

@@ -71,6 +71,15 @@ using Tokens = Input<length, 1>;
 template <const auto& weights, class... Layers>
 struct Frozen {};
 
+// Layers that stay on their device: the last ones of a net, before its loss. They are trained and
+// neither sent nor noised: see personal.h. Not in fixed point so far.
+//
+//   using Net = sotto::nn::Sequential<sotto::nn::Input<28, 28, 1>,
+//       sotto::nn::Conv2d<6, 5, 1, 2>, sotto::nn::Relu, sotto::nn::MaxPool2d<2>,
+//       sotto::nn::Personal<sotto::nn::Dense<1176, 10>>>;
+template <class... Layers>
+struct Personal {};
+
 // Several entries as one, for a net that repeats them:
 //   template <uint32_t channels>
 //   using Residual = sotto::nn::Block<sotto::nn::Fork<1>,
@@ -96,16 +105,43 @@ struct LossOf<List<Last>> {
   using Type = std::conditional_t<IsLoss<Last>::value, Last, SoftmaxCrossEntropy>;
 };
 
-// Entries without Frozen and Block around them.
+// The layers of Personal among a net's entries.
+template <class... Entries>
+struct PersonalOf {
+  static constexpr bool kIsThere = false;
+  static constexpr size_t kLayers = 0;
+};
+template <class First, class... Rest>
+struct PersonalOf<First, Rest...> : PersonalOf<Rest...> {};
+template <class... Layers, class... Rest>
+struct PersonalOf<Personal<Layers...>, Rest...> {
+  static_assert(sizeof...(Rest) <= 1 && (IsLoss<Rest>::value && ...),
+                "Personal is the last entry of its net, or stands before the loss");
+  static constexpr bool kIsThere = true;
+  static constexpr size_t kLayers = Count(typename Flat<List<>, Layers...>::All{});
+};
+
+template <class Entry>
+struct WithoutPersonal {
+  using Type = Entry;
+};
+template <class... Layers>
+struct WithoutPersonal<Personal<Layers...>> {
+  using Type = Block<Layers...>;
+};
+
+// Entries without Frozen, Personal and Block around them.
 template <class... Entries>
 struct Unfrozen {
-  using All = typename Flat<List<>, Entries...>::All;
+  using All = typename Flat<List<>, typename WithoutPersonal<Entries>::Type...>::All;
+  using Personal = PersonalOf<Entries...>;
   static constexpr size_t kFrozenLayers = 0;
   static constexpr Span<const Real> kWeights = {};
 };
 template <const auto& weights, class... Layers, class... Rest>
 struct Unfrozen<Frozen<weights, Layers...>, Rest...> {
-  using All = typename Flat<List<>, Layers..., Rest...>::All;
+  using All = typename Flat<List<>, Layers..., typename WithoutPersonal<Rest>::Type...>::All;
+  using Personal = PersonalOf<Rest...>;
   static constexpr size_t kFrozenLayers = Count(typename Flat<List<>, Layers...>::All{});
   static constexpr Span<const Real> kWeights = {weights};
 };
@@ -128,11 +164,23 @@ struct Net {
       weights += n;
     }
   }
+
+  constexpr void KeepOnDevice(size_t count) {
+    for (size_t i = layers - count; i < layers; ++i) {
+      plan[i].is_personal = plan[i].parameters() > 0;
+    }
+  }
 };
 
 constexpr uint32_t CountTrained(Span<const LayerPlan> plan) {
   uint32_t count = 0;
   for (const LayerPlan& layer : plan) count += layer.trained();
+  return count;
+}
+
+constexpr uint32_t CountShared(Span<const LayerPlan> plan) {
+  uint32_t count = 0;
+  for (const LayerPlan& layer : plan) count += layer.shared();
   return count;
 }
 
@@ -142,13 +190,18 @@ constexpr uint32_t CountFrozen(Span<const LayerPlan> plan) {
   return count;
 }
 
-template <uint32_t height, uint32_t width, uint32_t channels, class Frozen, class... Entries>
+template <class Prepared, class Unfrozen, class... Entries>
 constexpr auto MakeNet(List<Entries...>) {
+  constexpr uint32_t height = Prepared::kPrepared.height;
+  constexpr uint32_t width = Prepared::kPrepared.width;
+  constexpr uint32_t channels = Prepared::kPrepared.channels;
   Net<(size_t{IsLoss<Entries>::value ? 0 : 1} + ...)> net;
   Plans<Branches<>, height, width, channels, Input<height, width, channels>, Entries...>::Write(
       net.plan);
+  net.plan[0].prepared_in = Prepared::kFloats;
   PlaceTensors(net.plan, net.kLayers);
-  net.Freeze(Frozen::kFrozenLayers, Frozen::kWeights.data());
+  net.Freeze(Unfrozen::kFrozenLayers, Unfrozen::kWeights.data());
+  net.KeepOnDevice(Unfrozen::Personal::kLayers);
   // Softmax regression does not use its layer's functions: a firmware must not link them.
   const LossPlan loss = LossOf<List<Entries...>>::Type::Plan();
   if (nn::IsSoftmaxRegression(net.plan, loss)) net.plan[0].functions = {};
@@ -167,6 +220,7 @@ struct InFixedPoint<
     const LayerPlan before = *plan;
     *plan = Layer::FixedPlan(before.info.input);
     plan->info = before.info;
+    plan->prepared_in = before.prepared_in;
     plan->output_at = before.output_at;
     plan->branch_at = before.branch_at;
   }
@@ -224,23 +278,24 @@ struct NetOf {
  private:
   using Division = Divide<List<>, Entries...>;
   using Unfrozen = UnfrozenOf<typename Division::Others>;
+  using Prepared = Preparations<height, width, channels, typename Division::Steps>;
 
  public:
   using LayersAndLoss = typename Unfrozen::All;
   using Loss = typename LossOf<LayersAndLoss>::Type;
-  static constexpr auto kNet = MakeNet<height, width, channels, Unfrozen>(LayersAndLoss{});
+  static constexpr auto kNet = MakeNet<Prepared, Unfrozen>(LayersAndLoss{});
   static constexpr Span<const LayerPlan> Plan() { return kNet.plan; }
   static constexpr LossPlan kLoss = Loss::Plan();
-  static constexpr Span<const PreparationStep> Preparation() {
-    return Preparations<height, width, channels, typename Division::Steps>::All();
-  }
+  static constexpr Span<const PreparationStep> Preparation() { return Prepared::All(); }
 
-  static constexpr uint32_t kInputs = height * width * channels;
+  static constexpr uint32_t kInputs = height * width * channels;  // of a sample, as it is read
   // Above 0: a sample is tokens, whole numbers below it. A training refuses any other number.
   static constexpr uint32_t kTokens = kNet.plan[0].tokens;
   static constexpr uint32_t kOutputs = Plan()[Plan().size() - 1].info.output.size();
   static constexpr uint32_t kClasses = kLoss.Classes(kOutputs);  // 0: the target is no class
-  static constexpr uint32_t kParameters = CountTrained(Plan());  // without frozen ones
+  static constexpr uint32_t kParameters = CountShared(Plan());   // without frozen, personal ones
+  static constexpr uint32_t kTrained = CountTrained(Plan());     // with the personal ones
+  static constexpr uint32_t kPersonal = kTrained - kParameters;
   static constexpr Arithmetic kArithmetic = Arithmetic::kFloat32;
   static constexpr bool kIsSoftmaxRegression = nn::IsSoftmaxRegression(Plan(), kLoss);
 
@@ -249,10 +304,12 @@ struct NetOf {
   static_assert(CountRandom(Preparation()) <= kMaxRandomSteps, "a net has at most 8 random steps");
   static_assert(CountFrozen(Plan()) == Unfrozen::kWeights.size(),
                 "the array of Frozen has as many numbers as its layers have parameters");
-  static_assert(kParameters > 0, "a net has something to train");
+  static_assert(kParameters > 0, "a net has something to train that is sent");
+  static_assert(kPersonal > 0 || !Unfrozen::Personal::kIsThere,
+                "the layers of Personal have parameters");
   static_assert(kLoss.target != TargetKind::kInput || IsAutoencoder(Plan()),
-                "an autoencoder has as many outputs as inputs, and none of its layers works in "
-                "place on the sample");
+                "an autoencoder has as many outputs as inputs, counted in a prepared sample, and "
+                "none of its layers works in place on the sample");
 };
 
 }  // namespace internal
@@ -304,7 +361,8 @@ struct FixedPoint : Net {
   static constexpr Arithmetic kArithmetic = Arithmetic::kFixedPoint;
 
   static_assert(internal::CountFrozen(Net::Plan()) == 0, "fixed point has no frozen layers so far");
-  static_assert(!Net::kIsSoftmaxRegression || Net::kInputs <= 8192,
+  static_assert(Net::kPersonal == 0, "fixed point has no personal layers so far");
+  static_assert(!Net::kIsSoftmaxRegression || kNet.plan[0].info.input.size() <= 8192,
                 "sums of products fit into 64 bits");
   static_assert(Net::kParameters < 1u << 24, "sums of products fit into 64 bits");
 };
@@ -347,6 +405,7 @@ constexpr ModelInfo MakeModelInfo(const char* name) {
   } else {
     nn::internal::Use<Net, nn::internal::UseNet>(&model);
   }
+  if constexpr (Net::kPersonal > 0) nn::internal::UsePersonal(Net::kPersonal, &model);
   return model;
 }
 
@@ -358,7 +417,7 @@ constexpr ModelInfo MakeModelInfo(const char* name, const char* const (&class_na
   static_assert(classes == Net::kClasses, "each class has a name");
   ModelInfo model = MakeModelInfo<Net>(name);
   model.class_names = class_names;
-  model.update_digest = nn::internal::UpdatePreparedDigest;
+  if constexpr (Net::kPersonal == 0) model.update_digest = nn::internal::UpdatePreparedDigest;
   return model;
 }
 
@@ -375,7 +434,8 @@ namespace nn::internal {
 // Whether a description has as many names as the net needs.
 template <class Net>
 constexpr bool Fits(const ModelDescription& description) {
-  const Shape input = Net::Plan()[0].info.input;
+  const Shape input =
+      Net::Preparation().empty() ? Net::Plan()[0].info.input : Net::Preparation()[0].input;
   const size_t names = description.feature_names.size();
   const size_t units = description.feature_units.size();
   const auto fits = [&](size_t count) { return count == input.size() || count == input.channels; };
@@ -404,7 +464,9 @@ constexpr ModelInfo MakeModelInfo(const char* name) {
   model.feature_names = description.feature_names;
   model.feature_units = description.feature_units;
   model.sample_kind = description.sample_kind;
-  if constexpr (nn::internal::DescribesSamples(description)) {
+  if constexpr (Net::kPersonal > 0) {
+    // Its digest covers all that the model has.
+  } else if constexpr (nn::internal::DescribesSamples(description)) {
     model.update_digest = nn::internal::UpdateDescribedDigest;
   } else if constexpr (!description.class_names.empty()) {
     model.update_digest = nn::internal::UpdatePreparedDigest;

@@ -35,20 +35,28 @@ namespace sotto {
 constexpr size_t kProgramUnit = 32;
 
 // Pages of the two slots: pages 0 and 1 belong to StoreSlot::kClient, 2 and 3 to kPeer.
+//
+// StoreSlot::kPersonal has longer records: it takes another PagedStore with two other pages, each
+// of at least PersonalRecordBytes() (personal.h) and two program units.
 constexpr uint32_t kStorePages = 4;
 
-// The memory: four pages. Each call returns kOk, or any other status for a failure.
+// The memory: four pages, two for personal layers, or as many as a SampleLog has (sample_log.h).
+// Each call returns kOk, or any other status for a failure.
 struct PageMemory {
   Status (*read)(void* context, uint32_t page, size_t offset, MutableByteSpan out) = nullptr;
   // Afterwards all bytes of the page read as `erased`. Memory that knows no erasing writes them.
   Status (*erase)(void* context, uint32_t page) = nullptr;
-  // Writes to bytes that are erased, from the front of the page to its end. Once it returns, the
-  // bytes survive a reset.
+  // Writes to bytes that are erased, from the front of the page to its end; in a SampleLog also a
+  // unit that was left out before, for a label that comes later. Once it returns, the bytes survive
+  // a reset.
   Status (*program)(void* context, uint32_t page, size_t offset, ByteSpan bytes) = nullptr;
   void* context = nullptr;
   size_t page_size = 0;  // bytes of each page; a multiple of kProgramUnit. A page may consist of
                          // several of the flash's
   uint8_t erased = 0xff;
+  // The slot of pages 0 and 1: kClient, and kPeer has 2 and 3; or kPersonal alone. Calls for
+  // another slot return kStoreFailed.
+  StoreSlot first = StoreSlot::kClient;
 };
 
 class PagedStore {

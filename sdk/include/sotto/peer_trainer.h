@@ -96,7 +96,7 @@ class PeerTrainer {
 
   // Starts, or goes on after a reset. config is copied, its spans and the buffers outlive the node.
   // Returns kOk; kInvalidArgument for a bad configuration or fewer samples than a batch; kMismatch
-  // for a model that the unit or the rate does not suit, or a record of this job with another
+  // for a model with personal layers or that unit or rate do not suit, or a record with another
   // secret or number of samples; kBufferTooSmall; kStoreFailed; kMalformed for a damaged record;
   // kCryptoFailed.
   Status Begin(const PeerConfig& config, const PeerBuffers& buffers);

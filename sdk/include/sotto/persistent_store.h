@@ -21,6 +21,9 @@ namespace sotto {
 enum class StoreSlot : uint8_t {
   kClient = 1,  // updates sent with private noise (client.h)
   kPeer = 2,    // publications of a node without a server (peer.h)
+  // Values of personal layers (personal.h). It counts nothing: an older copy costs rounds of
+  // training, and no privacy.
+  kPersonal = 3,
 };
 
 struct PersistentStore {

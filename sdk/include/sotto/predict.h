@@ -45,7 +45,7 @@ constexpr size_t PredictFloats();
 
 // The outputs of a net for a sample: of classes their scores, else the numbers that are predicted.
 //   model       of MakePredictionModel(), or of MakeModelInfo() with float32 parameters
-//   parameters  [model.parameters] float32, finite; or FixedParameter::raw() of each, for a model
+//   parameters  [model.trained()] float32, finite; or FixedParameter::raw() of each, for a model
 //               of MakePredictionModel() in fixed point
 //   features    [model.inputs] float32, raw: the model's steps prepare them; finite, or NaN for a
 //               missing number if a step fills it; tokens are whole numbers below the vocabulary
@@ -59,6 +59,27 @@ Status Predict(const ModelInfo& model, Span<const float> parameters, Span<const 
                Span<float> scratch, Span<float> outputs);
 Status Predict(const ModelInfo& model, Span<const int32_t> parameters, Span<const float> features,
                Span<float> scratch, Span<float> outputs);
+
+// How far the outputs for a sample are from what they should be: the loss that a training has for
+// it, with the same bits, for models with MeanSquaredError.
+//   1 / outputs sum_k (outputs[k] - target[k])^2
+// The target of an autoencoder is the sample as the model's steps prepare it, so missing numbers
+// are filled. In fixed point target, outputs and differences saturate at 128, as in a training.
+// A sample that is unlike the training's samples has a large error. `sotto model threshold`
+// computes the same error, and finds a threshold for it.
+//   model, parameters, features, scratch, outputs
+//           as of Predict(), which fills outputs; in fixed point the model is one of
+//           MakePredictionModel()
+//   target  [model.outputs] of a regression, the numbers that it should have predicted, finite; of
+//           an autoencoder {}
+// Returns kOk or, with *error unchanged: a status of Predict(); kInvalidArgument for a model with
+// another loss or a target of another size; kNotFinite for a target or an error that is not finite.
+Status PredictionError(const ModelInfo& model, Span<const float> parameters,
+                       Span<const float> features, Span<const float> target, Span<float> scratch,
+                       Span<float> outputs, float* error);
+Status PredictionError(const ModelInfo& model, Span<const int32_t> parameters,
+                       Span<const float> features, Span<const float> target, Span<float> scratch,
+                       Span<float> outputs, float* error);
 
 // The class with the highest score; in a tie the lower one. Of a single output its sign tells which
 // of two classes.
@@ -82,6 +103,7 @@ constexpr LayerPlan ForwardPlan(LayerPlan layer, Arithmetic arithmetic) {
     layer = DensePlan(before.info.output.size(), before.info.input);
     if (arithmetic == Arithmetic::kFixedPoint) layer = FixedDense(layer);
     layer.frozen = before.frozen;
+    layer.prepared_in = before.prepared_in;
     layer.output_at = before.output_at;
   }
   layer.functions.add_gradient = nullptr;
@@ -101,11 +123,6 @@ template <class Net>
 constexpr size_t CountPredictionSteps() {
   return Net::Preparation().size() - CountRandom(Net::Preparation());
 }
-
-template <size_t count>
-struct StepArray {
-  PreparationStep steps[count > 0 ? count : 1] = {};
-};
 
 template <class Net>
 constexpr auto MakePredictionSteps() {
@@ -143,6 +160,7 @@ constexpr ModelInfo MakePredictionModel(const char* name) {
   model.outputs = Net::kOutputs;
   model.classes = Net::kClasses;
   model.parameters = Net::kParameters;
+  model.personal = Net::kPersonal;
   if constexpr (nn::internal::CountPredictionSteps<Net>() > 0) {
     model.preparation = nn::internal::ForwardNet<Net>::kSteps.steps;
   }

@@ -19,9 +19,10 @@
 // each time that a step of SGD reads the sample, and the same on every CPU. A server that knows a
 // device's secret can compute it.
 //
-// Steps work in place and take no memory. All operations are IEEE 754 binary32, in the order in
-// which the formulas stand here, without fused multiply-add: the same bits on every CPU. Pure
-// functions, safe in any thread.
+// Most steps change features in place. A step of signal_features.h gives a sample another shape: it
+// leaves fewer numbers at the front of the memory that held its input. All operations are IEEE 754
+// binary32, in the order in which the formulas stand here, without fused multiply-add: the same
+// bits on every CPU. Pure functions, safe in any thread.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +41,11 @@ enum class PreparationKind : uint32_t {
   kUnitNorm = 4,
   kRandomCrop = 5,
   kRandomFlip = 6,
+  kDifference = 7,  // from here on: signal_features.h
+  kStats = 8,
+  kSpectrum = 9,
+  kMel = 10,
+  kDct = 11,
 };
 
 // Random words of a random step for one sample in one pass.
@@ -58,15 +64,21 @@ struct PreparationStep {
   Span<const float> first = {};
   Span<const float> second = {};
   void (*apply)(const PreparationCall& call) = nullptr;
+  // The step's place among the steps of its net, see PlacedStep().
+  Shape input = {};
+  Shape output = {};
+  uint32_t scratch = 0;  // floats that it needs behind its input
 };
 
 // A step at work on one sample.
-//   features  [shape.size()] float32, changed in place
+//   features  [step.input.size()] float32, changed in place: the output, [step.output.size()], lies
+//             at the front
+//   scratch   [step.scratch], unspecified before and after
 //   random    [kRandomWords] uniform 32-bit words of a random step, else empty
 struct PreparationCall {
   const PreparationStep& step;
-  const Shape& shape;
   Span<float> features;
+  float* scratch;
   Span<const uint32_t> random;
 };
 
@@ -82,6 +94,13 @@ constexpr bool FitsCrop(const Shape& shape, uint32_t padding) {
 
 constexpr bool IsImage(const Shape& shape) { return shape.height > 1; }
 
+// Of the steps in signal_features.h: whether one fits samples of this shape, what it makes of them,
+// and the scratch that it needs.
+constexpr bool ChangesShape(PreparationKind kind) { return kind >= PreparationKind::kDifference; }
+constexpr bool FitsFeatures(const PreparationStep& step, const Shape& shape);
+constexpr Shape FeatureShape(const PreparationStep& step, const Shape& shape);
+constexpr uint32_t FeatureScratch(const PreparationStep& step, const Shape& shape);
+
 // Whether a step fits samples of this shape.
 constexpr bool FitsPreparation(const PreparationStep& step, const Shape& shape) {
   switch (step.kind) {
@@ -96,6 +115,12 @@ constexpr bool FitsPreparation(const PreparationStep& step, const Shape& shape) 
       return FitsCrop(shape, step.size);
     case PreparationKind::kRandomFlip:
       return IsImage(shape);
+    case PreparationKind::kDifference:
+    case PreparationKind::kStats:
+    case PreparationKind::kSpectrum:
+    case PreparationKind::kMel:
+    case PreparationKind::kDct:
+      return FitsFeatures(step, shape);
   }
   return false;
 }
@@ -106,12 +131,39 @@ constexpr size_t CountRandom(Span<const PreparationStep> steps) {
   return count;
 }
 
+// A step that takes samples of this shape, which it fits.
+constexpr PreparationStep PlacedStep(PreparationStep step, const Shape& shape) {
+  step.input = shape;
+  step.output = ChangesShape(step.kind) ? FeatureShape(step, shape) : shape;
+  step.scratch = ChangesShape(step.kind) ? FeatureScratch(step, shape) : 0;
+  return step;
+}
+
+// Floats of memory in which samples of this shape are prepared: the most that a step needs for its
+// input, its output and its scratch.
+constexpr size_t PreparationFloats(Span<const PreparationStep> steps, const Shape& sample) {
+  size_t most = sample.size();
+  for (const PreparationStep& step : steps) {
+    const size_t floats = size_t{step.input.size()} + step.scratch;
+    most = floats > most ? floats : most;
+  }
+  return most;
+}
+
+// The shape of a prepared sample.
+constexpr Shape PreparedShape(Span<const PreparationStep> steps, const Shape& sample) {
+  return steps.empty() ? sample : steps[steps.size() - 1].output;
+}
+
 // Applies the steps that are not random, in their order: a prediction's.
-void Prepare(Span<const PreparationStep> steps, const Shape& shape, Span<float> features);
+//   steps   placed, see PlacedStep()
+//   memory  [PreparationFloats(steps, shape of a sample)]; in: the sample at the front, out: the
+//           prepared sample at the front
+void Prepare(Span<const PreparationStep> steps, float* memory);
 
 // Applies all steps in their order: a training's.
 //   random  [kRandomWords * CountRandom(steps)]; each random step takes the next ones
-void PrepareForTraining(Span<const PreparationStep> steps, const Shape& shape, Span<float> features,
+void PrepareForTraining(Span<const PreparationStep> steps, float* memory,
                         Span<const uint32_t> random);
 
 namespace internal {
@@ -215,3 +267,5 @@ struct RandomFlip {
 };
 
 }  // namespace sotto::nn
+
+#include "sotto/signal_features.h"

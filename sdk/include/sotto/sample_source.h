@@ -27,6 +27,13 @@ struct SampleSource {
   //   target  [model outputs] float32, every element; finite
   Status (*read_vector)(void* context, uint32_t index, Span<float> features,
                         Span<float> target) = nullptr;
+
+  // Optional, for samples that change between rounds (sample_log.h). LocalRound calls begin() when
+  // a round begins: it returns how many samples there are in this round, in place of `count`; 0 if
+  // they cannot be had. end() follows once, behind the last read of the round. Others do not call
+  // them.
+  uint32_t (*begin)(void* context) = nullptr;
+  void (*end)(void* context) = nullptr;
 };
 
 }  // namespace sotto

@@ -74,8 +74,8 @@ struct TrainingOptions {
 
 // The bound C_l of a layer's part of the update, model units, a normal float, rounded down: clip_l2
 // times the square root of its share w_l, 1 / layers (kEqual) or size / parameters (kSize).
-//   layers      with parameters that are trained, >= 1
-//   size        trained parameters of this layer, >= 1; of all layers together `parameters`
+//   layers      with parameters that are trained and sent, >= 1
+//   size        such parameters of this layer, >= 1; of all layers together `parameters`
 //   parameters  at most kMaxParameters
 //   Lemma. The squares of all layers' bounds have a sum of at most clip_l2^2. Proof: with u =
 //     2^-24, the computed bound is at most C sqrt(w_l) (1 + u)^3.5 (1 - 8 u) < C sqrt(w_l), as no
@@ -111,8 +111,9 @@ class LocalTrainer {
   // Starts a training. model, options and all memory stay the caller's: they must outlive the
   // training.
   //   base     [model.parameters] the model that training starts from
-  //   working  [model.parameters] the trained model, float32, once Step() says done; with momentum
-  //            also a velocity; with a gradient clip that needs it also a gradient
+  //   working  [model.trained()] the trained model, float32, once Step() says done; with momentum
+  //            also a velocity; with a gradient clip that needs it also a gradient. The caller
+  //            puts the values from which personal layers start behind the shared parameters
   //   scratch  [model.training_floats(batch_size)] float32
   //   indices  [batch_size]
   // Returns kOk, kInvalidArgument, also for momentum, a gradient clip or a proximal term with a

@@ -11,7 +11,7 @@ constexpr uint32_t kMostRestMs = 8000;
 // Whether the client can work at all: with a velocity of another size it works without momentum.
 bool IsOfModel(const ModelInfo& model, const ClientBuffers& b) {
   return b.writer.write != nullptr && b.base.size() == model.parameters &&
-         b.update.size() == model.parameters;
+         b.update.size() == model.trained();
 }
 
 // Of a batch, by the indices alone.
@@ -24,9 +24,9 @@ uint32_t MostSamples(const LocalRoundBuffers& b) {
 uint32_t FeaturesOf(const ModelInfo& model, const LocalRoundBuffers& b) {
   uint32_t features = kFeatureSchedule | kFeatureClamping | kFeatureSalt | kFeatureReportTime |
                       kFeatureOneLength | kFeatureDifferences | kFeatureClipByLayer;
-  if (model.has_momentum && b.velocity.size() == model.parameters) features |= kFeatureMomentum;
+  if (model.has_momentum && b.velocity.size() == model.trained()) features |= kFeatureMomentum;
   if (!model.has_gradient_options) return features;
-  const bool has_gradient = b.gradient.size() == model.parameters;
+  const bool has_gradient = b.gradient.size() == model.trained();
   const bool needs_none = model.gradient_for == GradientClipOf::kSample;  // for batches
   if (has_gradient || needs_none) features |= kFeatureClipOfBatch;
   if (has_gradient || !needs_none) features |= kFeatureClipOfSample;
@@ -46,7 +46,7 @@ Status Client::Check(const ClientConfig& config, const ClientBuffers& buffers,
   const size_t vectors[] = {buffers.velocity.size(), buffers.gradient.size()};
   if (!IsOfModel(model, buffers) || batch == 0) return Status::kInvalidArgument;
   for (const size_t size : vectors) {
-    if (size != 0 && size != model.parameters) return Status::kInvalidArgument;
+    if (size != 0 && size != model.trained()) return Status::kInvalidArgument;
   }
   const size_t floats = model.training_floats(model, batch);
   *bytes_needed = sizeof(float) * floats;

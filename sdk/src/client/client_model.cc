@@ -14,7 +14,7 @@ Status Client::BeginDownload(const ModelOffer& offer) {
   fetch_began_ = IsInFetch();
   if (held_.is(offer.check)) return UseModel();
   const Span<const float> held = held_.check().empty() ? Span<const float>() : buffers_.base;
-  const Status status = download_.Begin(offer, *config_.model, held, buffers_.update);
+  const Status status = download_.Begin(offer, *config_.model, held, DownloadMemory());
   if (status != Status::kOk) return OnWrongModel(status);
   return download_.is_whole() ? OnDownloaded() : Status::kOk;
 }
@@ -56,7 +56,7 @@ Status Client::WriteModel() {
   held_.Set({});
   holds_release_ = false;
   const ModelWriter& writer = buffers_.writer;
-  const Status status = writer.write(writer.context, buffers_.update);
+  const Status status = writer.write(writer.context, DownloadMemory());
   if (status == Status::kOk) held_.Set(download_.check());
   has_said_held_ = false;
   if (held_.check().empty()) server_features_ = 0;

@@ -2,6 +2,7 @@
 
 #include "base/exact_arithmetic.h"
 #include "sotto/bytes.h"
+#include "sotto/personal.h"
 
 namespace sotto {
 namespace {
@@ -9,11 +10,17 @@ namespace {
 // In place of the number of samples that the model got right.
 constexpr uint32_t kNoAccuracy = 0xffffffff;
 
+// How many samples a source has in the round that begins.
+uint32_t CountNow(const SampleSource& samples) {
+  return samples.begin == nullptr ? samples.count : samples.begin(samples.context);
+}
+
 }  // namespace
 
 Status LocalDevice::Validate() const {
   if (model == nullptr || !IsValidDeviceId(device_id)) return Status::kInvalidArgument;
   if (!model->CanRead(samples)) return Status::kInvalidArgument;
+  if (model->personal > 0 && store == nullptr) return Status::kInvalidArgument;
   return port.entropy == nullptr ? Status::kInvalidArgument : Status::kOk;
 }
 
@@ -21,7 +28,13 @@ bool LocalDevice::CanEvaluate(Span<const float> scratch) const {
   return held_out != nullptr && model->classes > 0 && scratch.size() >= EvaluationFloats(*model);
 }
 
+void LocalRound::EndSamples() {
+  if (end_samples_ != nullptr) end_samples_(samples_context_);
+  end_samples_ = nullptr;
+}
+
 void LocalRound::Wipe() {
+  EndSamples();
   trainer_.Wipe();
   encoder_.Wipe();
   SecureWipe(drawn_, sizeof(drawn_));
@@ -51,10 +64,20 @@ Status LocalRound::Begin(const TrainTask& task, const LocalDevice& device,
   device_ = &device;
   buffers_ = &buffers;
   evaluated_ = correct_ = 0;
+  kept_ = Status::kOk;
   if (Status s = DrawNonceAndSeed(); s != Status::kOk) return s;
   Key order_key;
   if (Status s = DeriveOrderKey(device.secret, Identity(), &order_key); s != Status::kOk) return s;
-  return trainer_.Begin(*device.model, task.training, device.samples, order_key, buffers.base,
+  if (const PersonalFunctions* personal = device.model->personal_functions; personal != nullptr) {
+    const Status s = personal->begin(*device.model, *device.store, buffers.update);
+    if (s != Status::kOk) return s;
+  }
+  SampleSource samples = device.samples;
+  end_samples_ = samples.end;
+  samples_context_ = samples.context;
+  samples.count = CountNow(samples);
+  held_out_ = device.held_out == nullptr ? 0 : CountNow(device.held_out->samples);
+  return trainer_.Begin(*device.model, task.training, samples, order_key, buffers.base,
                         {buffers.update, buffers.velocity, buffers.gradient}, buffers.scratch,
                         buffers.indices);
 }
@@ -63,11 +86,15 @@ Status LocalRound::Begin(const TrainTask& task, const LocalDevice& device,
 bool LocalRound::EvaluateSome() {
   if (task_->accuracy_q20 == 0) return false;
   const HeldOut& held_out = *device_->held_out;
-  const uint32_t left = held_out.samples.count - evaluated_;
+  const uint32_t left = held_out_ - evaluated_;
   if (left == 0 || correct_ == kNoAccuracy) return false;
   const uint32_t batch = task_->training.batch_size;
   const uint32_t count = left < batch ? left : batch;
-  const Status status = held_out.count_correct(*device_->model, buffers_->base, held_out.samples,
+  // Before the first step of a net with personal layers, which is in float32, its working memory is
+  // the round's model with this device's personal values.
+  const bool has_personal = device_->model->personal_functions != nullptr;
+  const Span<const float> parameters = has_personal ? buffers_->update : buffers_->base;
+  const Status status = held_out.count_correct(*device_->model, parameters, held_out.samples,
                                                evaluated_, count, buffers_->scratch, &correct_);
   evaluated_ += count;
   if (status != Status::kOk) correct_ = kNoAccuracy;
@@ -92,6 +119,11 @@ Status LocalRound::Step(bool* done) {
     return Status::kOk;
   }
   failure_ = trainer_.Step(done);
+  const ModelInfo& model = *device_->model;
+  const bool is_over = failure_ == Status::kOk && *done && trainer_.steps() > 0;
+  if (is_over && model.personal_functions != nullptr) {
+    failure_ = model.personal_functions->end(model, *device_->store, buffers_->update, &kept_);
+  }
   if (failure_ != Status::kOk) {
     trainer_.Wipe();
     *done = true;
@@ -105,7 +137,7 @@ Status LocalRound::GiveUpTraining(bool* done) {
   trainer_.Wipe();
   failure_ = Status::kTooLate;
   const bool counts = task_->accuracy_q20 != 0;
-  if (counts && evaluated_ < device_->held_out->samples.count) correct_ = kNoAccuracy;
+  if (counts && evaluated_ < held_out_) correct_ = kNoAccuracy;
   *done = true;
   MakeUpdate();
   return Status::kOk;
@@ -113,8 +145,9 @@ Status LocalRound::GiveUpTraining(bool* done) {
 
 // The update overwrites the trained model.
 void LocalRound::MakeUpdate() {
+  EndSamples();
   const Span<const float> base = buffers_->base;
-  const Span<float> update = buffers_->update;
+  const Span<float> update = Update();
   const bool is_zero = failure_ != Status::kOk;
   for (size_t i = 0; i < update.size(); ++i) update[i] = is_zero ? 0.0f : update[i] - base[i];
   has_update_ = true;
@@ -158,7 +191,7 @@ Status LocalRound::BeginEncoder() {
   ExtraCoordinates extras;
   if (clip_bit != 0) extras.Add(clipped() ? -clip_bit : clip_bit);
   if (task_->accuracy_q20 != 0) extras.Add(Accuracy());
-  return encoder_.Begin(round_key, task_->format, buffers_->update, task_->training.clip_l2,
+  return encoder_.Begin(round_key, task_->format, Update(), task_->training.clip_l2,
                         task_->quantizer_scale, extras, noise);
 }
 
@@ -176,7 +209,7 @@ Status LocalRound::BeginEncoding() {
 Status LocalRound::ReplaceByZeros() {
   encoder_.Wipe();
   failure_ = Status::kBufferTooSmall;
-  for (float& value : buffers_->update) value = 0.0f;
+  for (float& value : Update()) value = 0.0f;
   if (Status s = BeginEncoder(); s != Status::kOk) return s;
   bool fits = false;
   if (Status s = encoder_.FitsLength(&fits); s != Status::kOk) return s;
@@ -200,7 +233,7 @@ Status LocalRound::Seek(uint32_t offset) {
     if (offset > encoded_.size()) return Status::kInvalidArgument;
   } else if (!is_float32()) {
     if (Status s = encoder_.Seek(offset); s != Status::kOk) return s;
-  } else if (offset % 4 != 0 || offset >= 4 * buffers_->update.size()) {
+  } else if (offset % 4 != 0 || offset >= 4 * Update().size()) {
     return Status::kInvalidArgument;
   }
   position_ = offset;
@@ -218,7 +251,7 @@ Status LocalRound::Read(MutableByteSpan out, size_t* written, bool* is_last) {
     if (Status s = encoder_.Read(out, written); s != Status::kOk) return s;
     *is_last = encoder_.is_done();
   } else {
-    const Span<const float> update = buffers_->update;
+    const Span<const float> update = Update();
     const size_t left = 4 * update.size() - position_;
     const size_t count = left < out.size() ? left : out.size() / 4 * 4;
     for (size_t i = 0; i < count; i += 4) {
@@ -233,7 +266,7 @@ Status LocalRound::Read(MutableByteSpan out, size_t* written, bool* is_last) {
 
 Status LocalRound::ClippedUpdate(Span<int32_t> v_q20) const {
   if (!has_update_) return Status::kWrongState;
-  const Span<const float> update = buffers_->update;
+  const Span<const float> update = Update();
   if (v_q20.size() != update.size()) return Status::kInvalidArgument;
   UpdateScale scale;
   if (Status s =

@@ -1,6 +1,6 @@
 // Mean squared error in fixed point.
 #include "base/exact_arithmetic.h"
-#include "nn/fixed_net_kernels.h"
+#include "losses/fixed_squares.h"
 #include "sotto/loss.h"
 
 namespace sotto::nn::internal {
@@ -10,14 +10,14 @@ namespace sotto::nn::internal {
 float FixedSquaredErrors(Span<float> outputs, const Target& target) {
   const auto n = static_cast<uint32_t>(outputs.size());
   const int64_t share_q30 = ((1u << 30) + n / 2) / n;
-  uint64_t sum = 0;  // in units of 2^-32
+  FixedSquares squares;
   for (size_t k = 0; k < n; ++k) {
     const Activation error =
         Activation::FromRaw(LoadRaw(&outputs[k])) - Activation::FromRaw(LoadRaw(&target.vector[k]));
-    sum += static_cast<uint64_t>(int64_t{error.raw()} * error.raw()) >> 16;
+    squares.Add(error);
     StoreRaw(Delta::Round<53>(error.raw() * share_q30).raw(), &outputs[k]);
   }
-  return static_cast<float>(sum) * 0x1p-32f / static_cast<float>(n);
+  return squares.Mean(n);
 }
 
 }  // namespace sotto::nn::internal

@@ -108,7 +108,7 @@ class BlockTraining {
 
   Status Read(size_t first, size_t count) {
     for (size_t s = 0; s < count; ++s) {
-      const Span<float> features{memory_ + s * layout_.stride, model_.inputs};
+      const Span<float> features{memory_ + s * layout_.stride, walker_.input().size()};
       float* const vector = memory_ + layout_.targets + s * model_.outputs;
       targets_[s] = {};
       const Status status = ReadSample(model_, batch_, batch_.indices[first + s], FloatNet{},

@@ -24,20 +24,22 @@ bool IsSoftmaxRegression(const ModelInfo& model) {
          model.predict == nn::internal::PreparedSoftmaxPredict;
 }
 
+size_t OutputOf(const ModelInfo& model) {
+  return IsNet(model) ? model.layers[model.layers.size() - 1].output_at
+                      : nn::FirstTensorSize(model.layers[0]);
+}
+
 // Of a model that is no net a sample's memory is its features and its outputs.
 size_t StrideOf(const ModelInfo& model) {
   return nn::BlockStride(IsNet(model) ? nn::NetMemory(model.layers, 0)
-                                      : size_t{model.inputs} + model.outputs);
-}
-
-size_t OutputOf(const ModelInfo& model) {
-  return IsNet(model) ? model.layers[model.layers.size() - 1].output_at : model.inputs;
+                                      : OutputOf(model) + model.outputs);
 }
 
 // Behind the samples.
 size_t ScratchOf(const ModelInfo& model, size_t samples) {
   if (IsNet(model)) return nn::MostBlockScratch(model.layers, samples);
-  if (IsSoftmaxRegression(model)) return nn::DenseBlockScratch(model.inputs, samples);
+  if (IsSoftmaxRegression(model))
+    return nn::DenseBlockScratch(model.PreparedShape().size(), samples);
   return model.predict_floats(model);
 }
 
@@ -68,17 +70,17 @@ BlockPredictor::BlockPredictor(const ModelInfo& model, Span<const float> paramet
 void BlockPredictor::Run(size_t count) {
   if (!IsNet(model_) && !IsSoftmaxRegression(model_)) return RunOneByOne(count);
   for (size_t s = 0; s < count; ++s) {
-    nn::Prepare(model_.preparation, model_.layers[0].info.input, features(s));
+    nn::Prepare(model_.preparation, features(s).data());
   }
   const SampleBlock block{FastestKernels(), count, stride_, scratch_};
   if (IsNet(model_)) {
     const nn::Walker walker(model_.layers, parameters_.data(), memory_, 0);
     return nn::ForwardAll(walker, block, false);
   }
-  const size_t n = model_.inputs;
+  const size_t n = model_.PreparedShape().size();
   const float* const weights = parameters_.data();
   block.kernels.dense_forward({weights, weights + n * model_.outputs, n, model_.outputs},
-                              {memory_, stride_}, count, scratch_, {memory_ + n, stride_});
+                              {memory_, stride_}, count, scratch_, {memory_ + output_at_, stride_});
 }
 
 void BlockPredictor::RunOneByOne(size_t count) {

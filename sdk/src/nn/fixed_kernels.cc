@@ -10,7 +10,7 @@ constexpr int kSumFractionBits = Weight::kFractionBits + Feature::kFractionBits;
 constexpr size_t kGroup = 4;
 
 // The format of a weight that is given as float32.
-using Center = Difference;
+using Center = Offset;
 
 int64_t Product(int32_t a, int32_t b) { return int64_t{a} * b; }
 

@@ -27,7 +27,7 @@ using Error = Fixed<32, 30>;
 // Minus the learning rate divided by the batch size, or this rate times an error.
 using Rate = Fixed<32, 28>;
 // The distance of two weights.
-using Difference = Fixed<32, Weight::kFractionBits>;
+using Offset = Fixed<32, Weight::kFractionBits>;
 
 // The most inputs of a layer. A score is the sum of at most so many products and a bias.
 constexpr size_t kMaxFixedInputs = size_t{1} << 13;

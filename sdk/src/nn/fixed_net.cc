@@ -90,7 +90,7 @@ void FixedNetPredict(const ModelInfo& model, Span<const float> parameters,
   Walker walker(model.layers, weights, scratch.data(), 0, &saturated);
   const Span<float> sample = walker.input();
   if (features.data() != sample.data()) Copy(features.data(), features.size(), sample.data());
-  Prepare(model.preparation, model.layers[0].info.input, sample);
+  Prepare(model.preparation, sample.data());
   for (float& feature : sample) StoreRaw(Activation::FromFloat(feature).raw(), &feature);
   walker.Forward();
   const Span<const float> scores = walker.output();

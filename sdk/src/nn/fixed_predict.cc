@@ -18,7 +18,7 @@ Status Predict(const ModelInfo& model, Span<const int32_t> parameters, Span<cons
   nn::Walker walker(model.layers, raw, scratch.data(), 0, &saturated);
   const Span<float> sample = walker.input();
   nn::Copy(features.data(), features.size(), sample.data());
-  nn::Prepare(model.preparation, model.layers[0].info.input, sample);
+  nn::Prepare(model.preparation, sample.data());
   for (float& feature : sample) nn::StoreRaw(nn::Activation::FromFloat(feature).raw(), &feature);
   walker.Forward();
   for (size_t k = 0; k < outputs.size(); ++k) {

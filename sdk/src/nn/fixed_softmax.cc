@@ -112,7 +112,7 @@ Status FixedProject(Span<const float> base, float radius, const WorkingParameter
 void FixedEnd(Span<const float> base, const WorkingParameters& working) {
   for (size_t i = 0; i < base.size(); ++i) {
     const int32_t moved = LoadRaw(&working.memory[i]) - Weight::FromFloat(base[i]).raw();
-    working.memory[i] = base[i] + Difference::FromRaw(moved).ToFloat();
+    working.memory[i] = base[i] + Offset::FromRaw(moved).ToFloat();
   }
 }
 

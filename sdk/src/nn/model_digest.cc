@@ -76,6 +76,9 @@ Status UpdatePreparation(Span<const nn::PreparationStep> steps, Sha256* hash) {
     if (Status s = UpdateNumbers(step.first, hash); s != Status::kOk) return s;
     if (Status s = UpdateNumbers(step.second, hash); s != Status::kOk) return s;
     if (Status s = hash->UpdateU32(step.size); s != Status::kOk) return s;
+    if (step.output == step.input) continue;
+    const uint32_t shape[] = {step.input.height, step.input.width, step.input.channels};
+    if (Status s = Update(shape, hash); s != Status::kOk) return s;
   }
   return Status::kOk;
 }
@@ -125,6 +128,20 @@ Status UpdateDescribedDigest(const ModelInfo& model, Sha256* hash) {
   if (Status s = UpdateNames(model.feature_units, hash); s != Status::kOk) return s;
   const char* const kind[] = {model.sample_kind};
   return UpdateNames({kind, model.sample_kind != nullptr ? size_t{1} : 0}, hash);
+}
+
+// The mark is no number of class names either, and not the other one.
+Status UpdatePersonalDigest(const ModelInfo& model, Sha256* hash) {
+  constexpr uint32_t kPersonal = 0xfffffffe;
+  const bool is_described =
+      !model.feature_names.empty() || !model.feature_units.empty() || model.sample_kind != nullptr;
+  const Status status =
+      is_described ? UpdateDescribedDigest(model, hash) : UpdatePreparedDigest(model, hash);
+  if (status != Status::kOk) return status;
+  uint32_t first = 0;
+  while (!model.layers[first].is_personal) ++first;
+  const uint32_t personal[] = {kPersonal, first};
+  return Update(personal, hash);
 }
 
 }  // namespace nn::internal

@@ -9,7 +9,9 @@ void Shrink(const SgdStep& step, const WorkingParameters& working) {
   const Span<float> w = working.memory;
   const float decay = 1.0f - step.learning_rate * step.weight_decay;
   if (step.proximal == 0.0f) return Scale(decay, w.size(), w.data());
-  DecayAndPull(decay, step.learning_rate * step.proximal, step.base.data(), w.size(), w.data());
+  const size_t n = step.base.size();
+  DecayAndPull(decay, step.learning_rate * step.proximal, step.base.data(), n, w.data());
+  Scale(decay, w.size() - n, w.data() + n);
 }
 
 void SlowVelocity(const SgdStep& step, const WorkingParameters& working) {
@@ -19,7 +21,8 @@ void SlowVelocity(const SgdStep& step, const WorkingParameters& working) {
     AddScaled(step.weight_decay, working.memory.data(), v.size(), v.data());
   }
   if (step.proximal != 0.0f) {
-    AddScaledDifference(step.proximal, working.memory.data(), step.base.data(), v.size(), v.data());
+    AddScaledDifference(step.proximal, working.memory.data(), step.base.data(), step.base.size(),
+                        v.data());
   }
 }
 

@@ -23,7 +23,7 @@ void NetPredict(const ModelInfo& model, Span<const float> parameters, Span<const
   if (features.data() != walker.input().data()) {
     Copy(features.data(), features.size(), walker.input().data());
   }
-  Prepare(model.preparation, model.layers[0].info.input, walker.input());
+  Prepare(model.preparation, walker.input().data());
   walker.Forward();
   Copy(walker.output().data(), outputs.size(), outputs.data());
 }

@@ -37,12 +37,21 @@ inline Status CheckFeatures(const ModelInfo& model, Span<const float> features) 
 //   parameters  how many there are
 inline Status CheckPrediction(const ModelInfo& model, size_t parameters, Span<const float> features,
                               Span<float> scratch, Span<float> outputs) {
-  if (parameters != model.parameters || features.size() != model.inputs ||
+  if (parameters != model.trained() || features.size() != model.inputs ||
       outputs.size() != model.outputs) {
     return Status::kInvalidArgument;
   }
   if (Status s = CheckFeatures(model, features); s != Status::kOk) return s;
   return scratch.size() < model.predict_floats(model) ? Status::kBufferTooSmall : Status::kOk;
+}
+
+// The target of PredictionError().
+inline Status CheckTarget(const ModelInfo& model, Span<const float> target) {
+  const size_t size = model.loss.target == TargetKind::kVector ? model.outputs : 0;
+  if (model.loss.kind != LossKind::kMeanSquaredError || target.size() != size) {
+    return Status::kInvalidArgument;
+  }
+  return AreFinite(target) ? Status::kOk : Status::kNotFinite;
 }
 
 }  // namespace sotto::nn

@@ -12,13 +12,16 @@ constexpr uint32_t kFirstStream = 0x80000000;
 constexpr size_t kWords = kRandomWords * kMaxRandomSteps;
 static_assert(4 * kWords == kChaChaBlockSize, "a sample's random words are one block");
 
-const Shape& ShapeOfSample(const ModelInfo& model) { return model.layers[0].info.input; }
+// The net's input has memory for the sample that is read: FirstTensorSize().
+Span<float> SampleIn(const PreparedSamples& samples, Span<float> prepared) {
+  return {prepared.data(), samples.model.inputs};
+}
 
-Status PrepareSample(const PreparedSamples& samples, uint32_t index, Span<float> features) {
+Status PrepareSample(const PreparedSamples& samples, uint32_t index, float* memory) {
   const ModelInfo& model = samples.model;
   const Batch& batch = samples.batch;
   if (batch.key == nullptr || CountRandom(model.preparation) == 0) {
-    Prepare(model.preparation, ShapeOfSample(model), features);
+    Prepare(model.preparation, memory);
     return Status::kOk;
   }
   uint8_t block[kChaChaBlockSize];
@@ -26,22 +29,24 @@ Status PrepareSample(const PreparedSamples& samples, uint32_t index, Span<float>
   if (Status s = ChaCha20Keystream(*batch.key, stream, index, block); s != Status::kOk) return s;
   uint32_t words[kWords];
   for (size_t i = 0; i < kWords; ++i) words[i] = LoadU32Le(block + 4 * i);
-  PrepareForTraining(model.preparation, ShapeOfSample(model), features, words);
+  PrepareForTraining(model.preparation, memory, words);
   return Status::kOk;
 }
 
 Status Read(void* context, uint32_t index, Span<float> features, uint32_t* label) {
   const auto& samples = *static_cast<const PreparedSamples*>(context);
   const SampleSource& raw = *samples.batch.source;
-  if (Status s = raw.read(raw.context, index, features, label); s != Status::kOk) return s;
-  return PrepareSample(samples, index, features);
+  const Span<float> sample = SampleIn(samples, features);
+  if (Status s = raw.read(raw.context, index, sample, label); s != Status::kOk) return s;
+  return PrepareSample(samples, index, sample.data());
 }
 
 Status ReadVector(void* context, uint32_t index, Span<float> features, Span<float> target) {
   const auto& samples = *static_cast<const PreparedSamples*>(context);
   const SampleSource& raw = *samples.batch.source;
-  if (Status s = raw.read_vector(raw.context, index, features, target); s != Status::kOk) return s;
-  return PrepareSample(samples, index, features);
+  const Span<float> sample = SampleIn(samples, features);
+  if (Status s = raw.read_vector(raw.context, index, sample, target); s != Status::kOk) return s;
+  return PrepareSample(samples, index, sample.data());
 }
 
 }  // namespace
@@ -50,16 +55,18 @@ SampleSource SourceOf(PreparedSamples* samples) {
   return {samples->batch.source->count, Read, samples, ReadVector};
 }
 
-size_t PreparedSoftmaxPredictFloats(const ModelInfo& model) { return model.inputs; }
+size_t PreparedSoftmaxPredictFloats(const ModelInfo& model) {
+  return FirstTensorSize(model.layers[0]);
+}
 
 void PreparedSoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
                             Span<const float> features, Span<float> scratch, Span<float> scores) {
   // The features may already lie there.
-  const Span<float> prepared = scratch.first(model.inputs);
+  const Span<float> prepared = scratch.first(model.PreparedShape().size());
   if (features.data() != prepared.data()) {
     Copy(features.data(), features.size(), prepared.data());
   }
-  Prepare(model.preparation, ShapeOfSample(model), prepared);
+  Prepare(model.preparation, prepared.data());
   SoftmaxPredict(model, parameters, prepared, {}, scores);
 }
 

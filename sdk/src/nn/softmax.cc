@@ -79,16 +79,16 @@ struct Float32Arithmetic {
 namespace internal {
 
 size_t SoftmaxTrainingFloats(const ModelInfo& model, uint32_t batch_size) {
-  return model.inputs + static_cast<size_t>(batch_size) * model.classes;
+  return TrainingMemory(model.layers, model.loss, batch_size);
 }
 
 size_t SoftmaxPredictFloats(const ModelInfo&) { return 0; }
 
 void SoftmaxPredict(const ModelInfo& model, Span<const float> parameters,
                     Span<const float> features, Span<float>, Span<float> scores) {
-  const float* bias = parameters.data() + static_cast<size_t>(model.inputs) * model.classes;
-  nn::DenseForward(parameters.data(), bias, features.data(), model.inputs, model.classes,
-                   scores.data());
+  const size_t n = features.size();
+  const float* bias = parameters.data() + n * model.classes;
+  nn::DenseForward(parameters.data(), bias, features.data(), n, model.classes, scores.data());
 }
 
 Status FloatTrainBatch(const ModelInfo& model, const Batch& batch, const SgdStep& step,

@@ -39,8 +39,8 @@ class SoftmaxBatch {
       : model_(model),
         batch_(batch),
         working_(working),
-        features_(scratch.first(model.inputs)),
-        errors_(scratch.subspan(model.inputs)) {}
+        features_(scratch.first(model.PreparedShape().size())),
+        errors_(scratch.subspan(FirstTensorSize(model.layers[0]))) {}
 
   // Fills the errors of all samples. A clip of samples scales them.
   Status ComputeErrors(const SgdStep& step, float* loss) {

@@ -13,7 +13,7 @@ Walker::Walker(Span<const LayerPlan> plan, const Real* parameters, Real* memory,
       saturated_(saturated),
       tensors_(memory) {
   while (first_trained_ != plan.end() && first_trained_->trained() == 0) ++first_trained_;
-  kept_ = memory + plan[0].info.input.size();
+  kept_ = memory + FirstTensorSize(plan[0]);
   for (const LayerPlan& layer : plan) kept_ += TensorSize(layer);
   gradients_ = kept_;
   for (const LayerPlan& layer : plan) gradients_ += layer.kept;

@@ -41,7 +41,7 @@ struct Convexity {
 
 // X, with room for the rounding of a norm.
 double InputNorm(const ModelInfo& model, const PeerJob& job) {
-  const double slack = 1.0 + (model.inputs + 8.0) * kRoundoff;
+  const double slack = 1.0 + (model.PreparedShape().size() + 8.0) * kRoundoff;
   const double features = (model.preparation.empty() ? job.feature_norm : 1.0) * slack;
   return std::sqrt(1.0 + features * features);
 }
@@ -52,7 +52,7 @@ bool Describe(const ModelInfo& model, const PeerJob& job, Convexity* out) {
   const double x = InputNorm(model, job);
   const double clip = job.error_clip;
   const double outputs = model.outputs;
-  const double row = model.inputs + 1.0;
+  const double row = model.PreparedShape().size() + 1.0;
   switch (model.loss.kind) {
     case nn::LossKind::kOneVsAll:
       *out = {(clip > 0.0 ? clip : 1.0) * x, x * x / 4.0, outputs, row};
@@ -76,8 +76,9 @@ double StepError(const ModelInfo& model, const PeerJob& job, const Convexity& c,
   const double x = InputNorm(model, job);
   const double weights = job.range * std::sqrt(c.coordinates);
   // A score is a sum in eight lanes (nn/kernels.h).
-  const double depth = std::ceil(model.inputs / 8.0) + 6.0;
-  const double score = kMargin * depth * kRoundoff * job.range * std::sqrt(model.inputs + 1.0) * x;
+  const double depth = std::ceil(model.PreparedShape().size() / 8.0) + 6.0;
+  const double score =
+      kMargin * depth * kRoundoff * job.range * std::sqrt(model.PreparedShape().size() + 1.0) * x;
   const bool is_softmax = model.loss.kind == nn::LossKind::kSoftmaxCrossEntropy;
   const double outputs = is_softmax ? model.outputs : 1.0;
   const double error = c.smoothness / (x * x) * score * std::sqrt(outputs) +

@@ -50,6 +50,7 @@ Status PeerConfig::Validate() const {
 
 Status PeerTrainer::CheckModel() const {
   const ModelInfo& model = *config_.model;
+  if (model.personal > 0) return Status::kMismatch;
   const bool clips = config_.job.error_clip > 0.0f;
   const bool can_clip =
       model.has_gradient_options && model.loss.kind != nn::LossKind::kSoftmaxCrossEntropy;

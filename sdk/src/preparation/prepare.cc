@@ -3,9 +3,10 @@
 
 namespace sotto::nn {
 
-void Prepare(Span<const PreparationStep> steps, const Shape& shape, Span<float> features) {
+void Prepare(Span<const PreparationStep> steps, float* memory) {
   for (const PreparationStep& step : steps) {
-    if (!step.is_random) step.apply({step, shape, features, {}});
+    const size_t n = step.input.size();
+    if (!step.is_random) step.apply({step, {memory, n}, memory + n, {}});
   }
 }
 

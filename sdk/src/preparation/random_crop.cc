@@ -43,9 +43,9 @@ class Mover {
 void CropAtRandom(const PreparationCall& call) {
   const int32_t down = Move(call.random[0], call.step.size);
   const int32_t right = Move(call.random[1], call.step.size);
-  const uint32_t pixels = call.shape.height * call.shape.width;
-  const bool is_behind = down * static_cast<int32_t>(call.shape.width) + right >= 0;
-  const Mover mover(call.shape, down, right, call.features.data());
+  const uint32_t pixels = call.step.input.height * call.step.input.width;
+  const bool is_behind = down * static_cast<int32_t>(call.step.input.width) + right >= 0;
+  const Mover mover(call.step.input, down, right, call.features.data());
   for (uint32_t i = 0; i < pixels; ++i) mover.MovePixel(is_behind ? i : pixels - 1 - i);
 }
 

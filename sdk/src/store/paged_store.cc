@@ -9,6 +9,11 @@ namespace {
 constexpr uint32_t kMark = 0x67506f53;  // "SoPg"
 constexpr uint8_t kFiller = 0xff;
 
+// Of a slot's pages, which are twice that and the next one. A slot before the first is beyond all.
+uint32_t NumberOf(StoreSlot slot, StoreSlot first) {
+  return static_cast<uint32_t>(slot) - static_cast<uint32_t>(first);
+}
+
 constexpr size_t RoundUp(size_t bytes) {
   return (bytes + kProgramUnit - 1) / kProgramUnit * kProgramUnit;
 }
@@ -99,7 +104,7 @@ void PagedStore::Look(uint32_t page, Slot* slot, bool* is_blank) const {
 
 // The second page is blank until the first record is whole on the first page.
 Status PagedStore::Find(StoreSlot slot, Slot** found) {
-  const uint32_t number = static_cast<uint32_t>(slot) - 1;
+  const uint32_t number = NumberOf(slot, memory_.first);
   if (number >= kStorePages / 2) return Status::kStoreFailed;
   Slot& s = slots_[number];
   *found = &s;
@@ -127,7 +132,7 @@ Status PagedStore::EraseNew(uint32_t page) const {
 
 // The second page last: it is not blank before the first one is.
 Status PagedStore::Format(StoreSlot slot) {
-  const uint32_t number = static_cast<uint32_t>(slot) - 1;
+  const uint32_t number = NumberOf(slot, memory_.first);
   if (number >= kStorePages / 2) return Status::kInvalidArgument;
   const uint32_t first = 2 * number;
   for (uint32_t page = first; page < first + 2; ++page) {

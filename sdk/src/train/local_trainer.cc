@@ -75,7 +75,7 @@ Status LocalTrainer::Begin(const ModelInfo& model, const TrainingOptions& option
   active_ = false;
   if (Status s = options.Validate(); s != Status::kOk) return s;
   if (!model.CanRead(source)) return Status::kInvalidArgument;
-  if (base.size() != model.parameters || working.memory.size() != model.parameters) {
+  if (base.size() != model.parameters || working.memory.size() != model.trained()) {
     return Status::kInvalidArgument;
   }
   if (indices.size() < options.batch_size ||
@@ -89,8 +89,8 @@ Status LocalTrainer::Begin(const ModelInfo& model, const TrainingOptions& option
   if ((has_clip || options.proximal != 0.0f) && !model.has_gradient_options) {
     return Status::kInvalidArgument;
   }
-  if (has_momentum && working.velocity.size() != model.parameters) return Status::kBufferTooSmall;
-  if (has_gradient && working.gradient.size() != model.parameters) return Status::kBufferTooSmall;
+  if (has_momentum && working.velocity.size() != model.trained()) return Status::kBufferTooSmall;
+  if (has_gradient && working.gradient.size() != model.trained()) return Status::kBufferTooSmall;
   model_ = &model;
   options_ = &options;
   source_ = source;
@@ -165,17 +165,17 @@ Status LocalTrainer::TrainBatch() {
   return Status::kOk;
 }
 
-// All parameters together, or layer by layer.
+// All shared parameters together, or layer by layer.
 Status LocalTrainer::Project(bool* was_outside) const {
   *was_outside = false;
   uint32_t layers = 0;
-  for (const nn::LayerPlan& layer : model_->layers) layers += layer.trained() > 0 ? 1 : 0;
+  for (const nn::LayerPlan& layer : model_->layers) layers += layer.shared() > 0 ? 1 : 0;
   if (options_->clip_by_layer == ClipByLayer::kNone || layers < 2) {
     return model_->project(base_, options_->clip_l2, working_, was_outside);
   }
   uint32_t first = 0;
   for (const nn::LayerPlan& layer : model_->layers) {
-    const uint32_t size = layer.trained();
+    const uint32_t size = layer.shared();
     if (size == 0) continue;
     const float bound = BoundOfLayer(*options_, layers, size, model_->parameters);
     bool is_outside = false;

@@ -40,14 +40,14 @@ Shape ParseShape(const std::string& text) {
 }
 
 Shape ShapeOfSample(const ModelInfo& model, const std::optional<std::string>& sample) {
-  if (!sample) return model.layers[0].info.input;
+  if (!sample) return model.PreparedShape();
   const Shape shape = ParseShape(*sample);
   const uint64_t size = uint64_t{shape.height} * shape.width * shape.channels;
-  if (size == model.inputs) return shape;
+  if (size == model.PreparedShape().size()) return shape;
   throw std::invalid_argument(fmt::format(
       "--smoothing-image {}: that has {} numbers, and a sample of model {} has {}; name its height "
       "and width",
-      *sample, size, model.name, model.inputs));
+      *sample, size, model.name, model.PreparedShape().size()));
 }
 
 // What lies beside what behind a layer. A layer without parameters that gives a vector of as many
@@ -122,7 +122,7 @@ std::vector<TrainedTensor> TrainedTensors(const ModelInfo& model,
   Shape shape = ShapeOfSample(model, sample);
   posix::BranchValues<Shape> branches;
   for (const LayerPlan& layer : model.layers) {
-    if (layer.trained() > 0) AddTensors(layer, shape, &tensors);
+    if (layer.shared() > 0) AddTensors(layer, shape, &tensors);
     shape = branches.Follow(
         layer.info, shape, [&](const Shape& input) { return ShapeBehind(layer, input); },
         [&](const Shape& a, const Shape& b) { return a == b ? a : layer.info.output; });

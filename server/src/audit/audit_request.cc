@@ -196,7 +196,8 @@ const std::vector<Field<SensitivityRequest>>& SensitivityFields() {
 }
 
 const std::vector<std::string>& WithoutForTraining() {
-  static const std::vector<std::string> kNames = {"seeds", "model-out", "state-out", "resume"};
+  static const std::vector<std::string> kNames = {"seeds",  "model-out",      "state-out",
+                                                  "resume", "threshold-bins", "threshold-quantile"};
   return kNames;
 }
 

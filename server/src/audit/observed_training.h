@@ -25,12 +25,13 @@ class ObservedTraining {
   // std::runtime_error if every training of a round fails.
   std::optional<RoundOutcome> NextRound();
 
+  Fleet& fleet() { return fleet_; }
   const Fleet& fleet() const { return fleet_; }
   const Job& job() const { return job_; }
 
  private:
   const SimulationConfig& config_;
-  const Fleet fleet_;
+  Fleet fleet_;
   NoLog log_;
   Job job_;
 };

@@ -1,4 +1,5 @@
-// Opens a store by its name. The table in open_store.cc is the only list of the kinds of store.
+// Opens a store by its name: the path of an SQLite file, or postgresql://, a database of
+// PostgreSQL. open_store.cc has the only list of the kinds of store.
 // Part of sotto::server/backends.
 //
 // Reentrant: safe from any thread.
@@ -9,15 +10,37 @@
 #include <string>
 #include <vector>
 
+#include "backends/sqlite_draft.h"
 #include "store/store.h"
 
 namespace sotto::server {
 
 // Opens a store.
-//   where  a name with the prefix of a kind of store, or else the path of an SQLite file
+//   where  the path of an SQLite file, or postgresql://... (postgres.h)
 // Throws std::runtime_error if other users may read the store, if it is no store or one of another
-// version, or if it is damaged.
+// version, or if it is damaged; StoreLost if its database cannot be reached;
+// std::invalid_argument for a name that is none.
 std::unique_ptr<Store> OpenStore(const std::string& where, StoreMode mode = StoreMode::kExisting);
+
+// Whether there is something of this name: a store, or a file that is none. Throws as OpenStore()
+// for a database that cannot be reached.
+bool StoreExists(const std::string& where);
+
+// Makes a store of what `fill` writes: verified, and there as a whole or not at all. It must not be
+// there yet.
+void FillNewStore(const std::string& where, const FillTables& fill);
+
+// The name by which the store is found from any folder.
+std::string WholeName(const std::string& where);
+
+// The path beside which a server and `sotto store backup` keep files of their own for this store,
+// with endings: the path of an SQLite file itself; of a database DATABASE.store in the working
+// folder.
+std::string FilesBeside(const std::string& where);
+
+// The file with the key of the secrets in a database (store_key.h); empty: a store of this kind has
+// none. A new store makes it, if it is not there.
+std::string KeyFileOf(const std::string& where);
 
 // The models of a job that the store has.
 struct StoredModels {
@@ -39,26 +62,6 @@ struct StoreReport {
   int64_t evaluations = 0;
   std::vector<StoredModels> models;  // of each job
 };
-
-// The end of a store's log, and so of a copy of it.
-struct LogEnd {
-  int64_t records = 0;
-  std::string last_record;  // for people
-  std::string head;         // hash of the last record and so of all, hexadecimal digits
-  int64_t attempts = 0;     // of all jobs
-  // Of a backup: files in its folder that killed backups left. Each holds every secret.
-  std::vector<std::string> leftovers = {};
-};
-
-// Files in the folder of a store that killed backups left. Each holds every secret of a store. Call
-// it before the store is opened: it opens and closes those files.
-std::vector<std::string> BackupLeftovers(const std::string& where);
-
-// Copies a store into a new file of mode 0600, also while other processes use the store: they do
-// not wait. The copy is the store at one moment within the call, and verified. Until it is whole it
-// is FILE.part; one that a killed backup left is removed. Throws as OpenStore(), and if the file is
-// there already.
-LogEnd BackUpStore(const std::string& where, const std::string& file);
 
 // Verifies a store and changes nothing. Throws as OpenStore().
 StoreReport InspectStore(const std::string& where);

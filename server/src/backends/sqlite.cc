@@ -1,12 +1,8 @@
 #include "backends/sqlite.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <ctime>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <limits>
 #include <sqlite3.h>
 #include <stdexcept>
 
@@ -97,7 +93,8 @@ int Open(const std::string& path, Access access, sqlite3** handle) {
 
 }  // namespace
 
-Database::Database(const std::string& path, Access access) : path_(path), file_(Hold(path)) {
+SqliteDatabase::SqliteDatabase(const std::string& path, Access access)
+    : Database(path), file_(Hold(path)) {
   static const bool kWipes = WipeMemoryOfSqlite();
   static_cast<void>(kWipes);
   const int result = Open(path, access, &handle_);
@@ -114,7 +111,7 @@ Database::Database(const std::string& path, Access access) : path_(path), file_(
   }
 }
 
-Database::~Database() {
+SqliteDatabase::~SqliteDatabase() {
   if (has_journal_) {
     // Left to others if they use the file now.
     sqlite3_busy_timeout(handle_, 0);
@@ -124,188 +121,127 @@ Database::~Database() {
   sqlite3_close(handle_);
 }
 
-void Database::CommitToFile() {
+void SqliteDatabase::CommitToFile() {
   if (Text("PRAGMA journal_mode = TRUNCATE") != "truncate") Fail("keep a journal beside it");
   has_journal_ = true;
   Run("PRAGMA synchronous = EXTRA");
 }
 
-void Database::ForbidWriting() { Run("PRAGMA query_only = ON"); }
+void SqliteDatabase::ForbidWriting() { Run("PRAGMA query_only = ON"); }
 
-bool Database::HasHalfDoneCommit() const {
+bool SqliteDatabase::HasHalfDoneCommit() const {
   sqlite3_exec(handle_, "SELECT 1 FROM sqlite_schema", nullptr, nullptr, nullptr);
   return sqlite3_extended_errcode(handle_) == SQLITE_READONLY_ROLLBACK;
 }
 
-bool Database::is_read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }
+bool SqliteDatabase::is_read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }
 
-bool Database::is_in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
+void SqliteDatabase::ForgetPages() noexcept { sqlite3_db_release_memory(handle_); }
 
-void Database::ForgetPages() { sqlite3_db_release_memory(handle_); }
-
-void Database::Fail(const std::string& what) const {
-  throw std::runtime_error(fmt::format("{}: cannot {}: {}; {}", path_, what,
+void SqliteDatabase::Fail(const std::string& what) const {
+  throw std::runtime_error(fmt::format("{}: cannot {}: {}; {}", path(), what,
                                        sqlite3_errmsg(handle_),
                                        Advice(sqlite3_extended_errcode(handle_))));
 }
 
-void Database::Refuse(const std::string& why) const {
-  throw std::runtime_error(path_ + ": " + why);
-}
-
-void Database::Run(const char* sql) {
+void SqliteDatabase::Run(const char* sql) {
   if (sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr) != SQLITE_OK) Fail("use it");
 }
 
-int64_t Database::Integer(const char* sql) {
-  Statement statement(*this, sql);
-  statement.Step();
-  return statement.Integer(0);
+bool SqliteDatabase::is_in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
+
+void SqliteDatabase::Begin(Kind kind) { Run(kind == Kind::kRead ? "BEGIN" : "BEGIN IMMEDIATE"); }
+
+void SqliteDatabase::Commit() { Run("COMMIT"); }
+
+// Nothing is open after Commit(), and some errors have already undone the transaction.
+void SqliteDatabase::End() noexcept {
+  if (is_in_transaction()) sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
+  ForgetPages();
 }
 
-std::string Database::Text(const char* sql) {
-  Statement statement(*this, sql);
-  statement.Step();
-  return statement.Text(0);
-}
+namespace {
 
-Statement::Statement(Database& database, const std::string& sql) : database_(database) {
-  if (sqlite3_prepare_v2(database.handle(), sql.c_str(), -1, &handle_, nullptr) != SQLITE_OK) {
-    database.Fail("use it");
+class SqliteStatement final : public Prepared {
+ public:
+  SqliteStatement(SqliteDatabase& database, const std::string& sql) : database_(database) {
+    if (sqlite3_prepare_v2(database.handle(), sql.c_str(), -1, &handle_, nullptr) != SQLITE_OK) {
+      database.Fail("use it");
+    }
   }
-}
+  ~SqliteStatement() override { sqlite3_finalize(handle_); }
+  SqliteStatement(const SqliteStatement&) = delete;
+  SqliteStatement& operator=(const SqliteStatement&) = delete;
 
-Statement::~Statement() { sqlite3_finalize(handle_); }
-
-void Statement::Check(int result) {
-  if (result != SQLITE_OK) database_.Fail("use it");
-}
-
-void Statement::BindInteger(int64_t value) { Check(sqlite3_bind_int64(handle_, ++bound_, value)); }
-
-void Statement::BindReal(double value) {
-  ++bound_;
-  Check(std::isfinite(value) ? sqlite3_bind_double(handle_, bound_, value)
-                             : sqlite3_bind_null(handle_, bound_));
-}
-
-void Statement::BindText(const std::string& value) {
-  Check(sqlite3_bind_text64(handle_, ++bound_, value.data(), value.size(), SQLITE_TRANSIENT,
-                            SQLITE_UTF8));
-}
-
-void Statement::BindBlob(ByteSpan value) {
-  ++bound_;
-  // SQLite treats a null pointer as NULL, and an empty span may hold a null pointer.
-  Check(value.empty()
-            ? sqlite3_bind_zeroblob(handle_, bound_, 0)
-            : sqlite3_bind_blob64(handle_, bound_, value.data(), value.size(), SQLITE_STATIC));
-}
-
-Statement& Statement::BindColumn(const Statement& row, int column) {
-  Check(sqlite3_bind_value(handle_, ++bound_, sqlite3_column_value(row.handle_, column)));
-  return *this;
-}
-
-bool Statement::Step() {
-  const int result = sqlite3_step(handle_);
-  if (result != SQLITE_ROW && result != SQLITE_DONE) {
-    database_.Fail(sqlite3_stmt_readonly(handle_) != 0 ? "read it" : "write it");
+  void BindNull() override { Check(sqlite3_bind_null(handle_, ++bound_)); }
+  void BindInteger(int64_t value) override { Check(sqlite3_bind_int64(handle_, ++bound_, value)); }
+  void BindReal(double value) override { Check(sqlite3_bind_double(handle_, ++bound_, value)); }
+  void BindText(const std::string& value) override {
+    Check(sqlite3_bind_text64(handle_, ++bound_, value.data(), value.size(), SQLITE_TRANSIENT,
+                              SQLITE_UTF8));
   }
-  return result == SQLITE_ROW;
-}
-
-void Statement::Run() {
-  Step();
-  Reset();
-}
-
-void Statement::Reset() {
-  sqlite3_reset(handle_);
-  sqlite3_clear_bindings(handle_);
-  bound_ = 0;
-}
-
-int Statement::columns() const { return sqlite3_column_count(handle_); }
-
-ValueType Statement::Type(int column) const {
-  switch (sqlite3_column_type(handle_, column)) {
-    case SQLITE_INTEGER:
-      return ValueType::kInteger;
-    case SQLITE_FLOAT:
-      return ValueType::kReal;
-    case SQLITE_TEXT:
-      return ValueType::kText;
-    case SQLITE_BLOB:
-      return ValueType::kBlob;
-    default:
-      return ValueType::kNull;
+  void BindBlob(ByteSpan value) override {
+    ++bound_;
+    // SQLite treats a null pointer as NULL, and an empty span may hold a null pointer.
+    Check(value.empty()
+              ? sqlite3_bind_zeroblob(handle_, bound_, 0)
+              : sqlite3_bind_blob64(handle_, bound_, value.data(), value.size(), SQLITE_STATIC));
   }
-}
+  void BindSecret(ByteSpan value) override { BindBlob(value); }
 
-std::vector<std::string> Statement::names() const {
-  std::vector<std::string> names;
-  for (int i = 0; i < columns(); ++i) names.emplace_back(sqlite3_column_name(handle_, i));
-  return names;
-}
-
-bool Statement::IsNull(int column) const {
-  return sqlite3_column_type(handle_, column) == SQLITE_NULL;
-}
-
-int64_t Statement::Integer(int column) const { return sqlite3_column_int64(handle_, column); }
-
-double Statement::Real(int column) const { return sqlite3_column_double(handle_, column); }
-
-double Statement::RealOrInfinity(int column) const {
-  return IsNull(column) ? std::numeric_limits<double>::infinity() : Real(column);
-}
-
-std::string Statement::Text(int column) const {
-  const ByteSpan bytes = Blob(column);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-ByteSpan Statement::Blob(int column) const {
-  static constexpr uint8_t kEmpty[1] = {};
-  const void* bytes = sqlite3_column_blob(handle_, column);
-  if (bytes == nullptr) return {kEmpty, 0};
-  return {static_cast<const uint8_t*>(bytes),
-          static_cast<size_t>(sqlite3_column_bytes(handle_, column))};
-}
-
-int64_t SecondsSince1970() { return static_cast<int64_t>(std::time(nullptr)); }
-
-std::string InsertText(const char* table, const std::vector<std::string>& columns) {
-  const std::vector<const char*> marks(columns.size(), "?");
-  return fmt::format("INSERT INTO {} ({}) VALUES ({})", table, fmt::join(columns, ", "),
-                     fmt::join(marks, ", "));
-}
-
-void Insert(Database& database, const char* table, const std::vector<ColumnValue>& row) {
-  std::vector<std::string> columns;
-  for (const ColumnValue& cell : row) columns.emplace_back(cell.column);
-  Statement insert(database, InsertText(table, columns));
-  for (const ColumnValue& cell : row) {
-    std::visit([&](const auto& value) { insert.Bind(value); }, cell.value);
+  bool Step() override {
+    const int result = sqlite3_step(handle_);
+    if (result != SQLITE_ROW && result != SQLITE_DONE) {
+      database_.Fail(sqlite3_stmt_readonly(handle_) != 0 ? "read it" : "write it");
+    }
+    return result == SQLITE_ROW;
   }
-  insert.Run();
-}
-
-Transaction::Transaction(Database& database, Kind kind)
-    : database_(database), is_part_(kind == Kind::kRead && database.is_in_transaction()) {
-  if (!is_part_) database_.Run(kind == Kind::kRead ? "BEGIN" : "BEGIN IMMEDIATE");
-}
-
-Transaction::~Transaction() {
-  if (is_part_) return;
-  // Nothing is open after Commit(), and some errors have already undone the transaction.
-  if (database_.is_in_transaction()) {
-    sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+  void Reset() override {
+    sqlite3_reset(handle_);
+    sqlite3_clear_bindings(handle_);
+    bound_ = 0;
   }
-  database_.ForgetPages();
-}
 
-void Transaction::Commit() { database_.Run("COMMIT"); }
+  int columns() const override { return sqlite3_column_count(handle_); }
+  std::string name(int column) const override { return sqlite3_column_name(handle_, column); }
+  ValueType Type(int column) const override {
+    switch (sqlite3_column_type(handle_, column)) {
+      case SQLITE_INTEGER:
+        return ValueType::kInteger;
+      case SQLITE_FLOAT:
+        return ValueType::kReal;
+      case SQLITE_TEXT:
+        return ValueType::kText;
+      case SQLITE_BLOB:
+        return ValueType::kBlob;
+      default:
+        return ValueType::kNull;
+    }
+  }
+  int64_t Integer(int column) const override { return sqlite3_column_int64(handle_, column); }
+  double Real(int column) const override { return sqlite3_column_double(handle_, column); }
+  ByteSpan Blob(int column) const override {
+    static constexpr uint8_t kEmpty[1] = {};
+    const void* bytes = sqlite3_column_blob(handle_, column);
+    if (bytes == nullptr) return {kEmpty, 0};
+    return {static_cast<const uint8_t*>(bytes),
+            static_cast<size_t>(sqlite3_column_bytes(handle_, column))};
+  }
+
+ private:
+  void Check(int result) {
+    if (result != SQLITE_OK) database_.Fail("use it");
+  }
+
+  SqliteDatabase& database_;
+  sqlite3_stmt* handle_ = nullptr;
+  int bound_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Prepared> SqliteDatabase::Prepare(const std::string& sql) {
+  return std::make_unique<SqliteStatement>(*this, sql);
+}
 
 }  // namespace sotto::server

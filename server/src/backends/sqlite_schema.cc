@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <optional>
 
-#include "backends/sqlite_tables.h"
+#include "backends/sql_tables.h"
 #include "sotto/posix/lock_file.h"
 #include "sotto/posix/run_key.h"
 
@@ -14,24 +14,13 @@ namespace {
 
 constexpr int64_t kApplicationId = 0x536f7474;  // "Sott"
 
-int64_t VersionOf(Database& database) { return database.Integer("PRAGMA user_version"); }
+int64_t VersionOf(SqliteDatabase& database) { return database.Integer("PRAGMA user_version"); }
 
-// The first record, with a fresh key of the receipts that devices get (round/receipts.h).
-void BeginChain(Database& database) {
-  const Key receipt_key = posix::RunKey(std::nullopt);
-  Insert(database, "store",
-         {{"one", 1},
-          {"receipt_key", receipt_key.bytes},
-          {"created", SecondsSince1970()},
-          {"former_version", 0}});
-  Chain(database).Append({"store", {1}});
-}
-
-void Create(Database& database) {
+void Create(SqliteDatabase& database) {
   Transaction transaction(database);
   if (VersionOf(database) != 0) return;  // another process was faster
   MakeTables(database);
-  BeginChain(database);
+  BeginLog(database);
   transaction.Commit();
 }
 
@@ -45,13 +34,13 @@ struct Marks {
 };
 
 // Of one moment: another process may be creating the store.
-Marks ReadMarks(Database& database) {
+Marks ReadMarks(SqliteDatabase& database) {
   const Transaction moment(database, Transaction::Kind::kRead);
   return {database.Integer("PRAGMA application_id"), VersionOf(database),
           database.Integer("SELECT count(*) FROM sqlite_schema") > 0};
 }
 
-[[noreturn]] void RefuseVersion(const Database& database, int64_t version, bool is_newer) {
+[[noreturn]] void RefuseVersion(const SqliteDatabase& database, int64_t version, bool is_newer) {
   database.Refuse(
       fmt::format("a store of version {}, and this program reads stores of version {} alone; "
                   "use the {} program that wrote it{}",
@@ -61,7 +50,7 @@ Marks ReadMarks(Database& database) {
                              "does not know what the devices of this one have spent"));
 }
 
-void RequireThisVersion(const Database& database, const Marks& marks) {
+void RequireThisVersion(const SqliteDatabase& database, const Marks& marks) {
   if (marks.application != kApplicationId) {
     database.Refuse("a database of another program, not a store; name another file");
   }
@@ -70,7 +59,7 @@ void RequireThisVersion(const Database& database, const Marks& marks) {
 }
 
 // The text of every table and index, by name.
-std::string SchemaText(Database& database) {
+std::string SchemaText(SqliteDatabase& database) {
   std::string text;
   Statement row(database, "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name");
   while (row.Step()) {
@@ -79,8 +68,8 @@ std::string SchemaText(Database& database) {
   return text;
 }
 
-void RequireTables(Database& database) {
-  Database expected(":memory:");
+void RequireTables(SqliteDatabase& database) {
+  SqliteDatabase expected(":memory:");
   expected.Run(kTables);
   if (SchemaText(database) != SchemaText(expected)) {
     database.Refuse(
@@ -90,19 +79,19 @@ void RequireTables(Database& database) {
 
 // A program before the first release may have converted the store: such a store can lack the first
 // model of a job, and charge attempts that this program does not know of.
-void RequireBegunAsThisVersion(Database& database) {
+void RequireBegunAsThisVersion(SqliteDatabase& database) {
   const int64_t former = database.Integer("SELECT former_version FROM store");
   if (former != 0) RefuseVersion(database, former, false);
 }
 
 // One long statement, during which nobody can commit. A server that runs has done it, and its
 // commits shall not wait.
-void RequireSoundFile(Database& database) {
+void RequireSoundFile(SqliteDatabase& database) {
   if (posix::LockFile::HolderOf(ServingFile(database.path()))) return;
   if (database.Text("PRAGMA integrity_check(1)") != "ok") database.Refuse(kDamagedAdvice);
 }
 
-ChainHead VerifyRecords(Database& database) {
+ChainHead VerifyRecords(SqliteDatabase& database) {
   RequireTables(database);
   const ChainHead head = Chain(database).Verify();
   RequireBegunAsThisVersion(database);
@@ -110,7 +99,7 @@ ChainHead VerifyRecords(Database& database) {
 }
 
 // From here on the file alone holds every commit.
-void KeepJournal(Database& database) {
+void KeepJournal(SqliteDatabase& database) {
   if (database.Text("PRAGMA journal_mode") == "wal") {
     database.Refuse(
         "another program gave it a write-ahead log, and without its file NAME-wal it "
@@ -120,7 +109,7 @@ void KeepJournal(Database& database) {
   if (!database.is_read_only()) database.CommitToFile();
 }
 
-void RequireWritable(const Database& database, StoreMode mode) {
+void RequireWritable(const SqliteDatabase& database, StoreMode mode) {
   if (!database.is_read_only() || mode == StoreMode::kRead) return;
   database.Refuse(
       "it can only be read; check that the file and its folder are yours and writable, or copy "
@@ -129,7 +118,7 @@ void RequireWritable(const Database& database, StoreMode mode) {
 
 }  // namespace
 
-void MakeTables(Database& database) {
+void MakeTables(SqliteDatabase& database) {
   database.Run(kTables);
   database.Run(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId,
                            kSchemaVersion)
@@ -140,13 +129,13 @@ std::string ServingFile(const std::string& path) {
   return std::filesystem::weakly_canonical(path).string() + "-serving";
 }
 
-ChainHead ReadSchema(Database& database) {
+ChainHead ReadSchema(SqliteDatabase& database) {
   RequireThisVersion(database, ReadMarks(database));
   RequireSoundFile(database);
   return VerifyRecords(database);
 }
 
-ChainHead OpenSchema(Database& database, StoreMode mode) {
+ChainHead OpenSchema(SqliteDatabase& database, StoreMode mode) {
   const Marks marks = ReadMarks(database);
   const bool is_empty = marks.are_of_an_empty_file();
   if (!is_empty) {

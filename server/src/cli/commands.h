@@ -41,9 +41,11 @@ posix::Command ModelCommand();
 posix::Command ModelExportCommand();
 posix::Command ModelPredictCommand();
 posix::Command ModelEvaluateCommand();
+posix::Command ModelThresholdCommand();
 
 posix::Command DataCommand();
 
+posix::Command DataFeaturesCommand();
 posix::Command DataStatsCommand();
 posix::Command DataPcaCommand();
 

@@ -135,7 +135,7 @@ posix::Command ShowCommand() {
 posix::Command DataCommand() {
   return posix::CommandOf(
       "data", "show what each device of a fleet holds; fit a model's preparation",
-      {ShowCommand(), DataStatsCommand(), DataPcaCommand(),
+      {ShowCommand(), DataFeaturesCommand(), DataStatsCommand(), DataPcaCommand(),
        TablesCommand("formats", "the formats of --data and their options", FormatsTable),
        TablesCommand("partitions", "the partitions", PartitionsTable)});
 }

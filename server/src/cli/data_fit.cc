@@ -73,8 +73,8 @@ Fitted Open(const FitOptions& o) {
   return fitted;
 }
 
-const nn::Shape& ShapeOf(const Fitted& fitted) {
-  return fitted.model ? fitted.model->layers[0].info.input : fitted.data->info().shape;
+nn::Shape ShapeOf(const Fitted& fitted) {
+  return fitted.model ? fitted.model->PreparedShape() : fitted.data->info().shape;
 }
 
 std::string SamplesText(const Fitted& fitted) {

@@ -18,6 +18,7 @@
 #include "base/counted.h"
 #include "cli/commands.h"
 #include "cli/consent.h"
+#include "cli/new_key_file.h"
 #include "cli/rows.h"
 #include "plans/plan.h"
 #include "sotto/key_labels.h"
@@ -192,7 +193,7 @@ void RequireUsefulLife(const KeysOptions& o, size_t devices) {
 void RunNew(const KeysOptions& o) {
   std::vector<Registration> devices = NewDevices(o);
   RequireUsefulLife(o, devices.size());
-  const bool is_there = std::filesystem::exists(o.store);
+  const bool is_there = StoreExists(o.store);
   if (o.consent.dry_run && !is_there) {
     RequireNames(devices);
     fmt::print("{}: a new store, with {}\n", o.store, Counted(devices.size(), "device"));
@@ -227,7 +228,9 @@ void RunNew(const KeysOptions& o) {
     kits.Add(key.device_id, posix::KitText({key, settings}));
     each.kit = posix::KitSettingsText(given);
   }
+  const NewKeyFile key_file(o.store);
   if (store == nullptr) store = OpenStore(o.store, StoreMode::kCreate);
+  key_file.Say();
   SetLifeEpsilon(o, devices.size(), *store);
   store->Register(devices, o.seed.has_value());
   try {

@@ -41,7 +41,7 @@ using ModelShowRow = posix::Field<ShowOptions>;
 
 std::string InputText(const ModelInfo& model) {
   const nn::LayerPlan& first = model.layers[0];
-  if (first.tokens == 0) return posix::ShapeText(first.info.input);
+  if (first.tokens == 0) return posix::ShapeText(model.SampleShape());
   return fmt::format("{} tokens of {}", first.info.input.width, first.tokens);
 }
 
@@ -64,6 +64,7 @@ std::string LayerText(const nn::LayerPlan& layer) {
 
 std::string ParametersText(const nn::LayerPlan& layer) {
   const std::string count = Grouped(layer.parameters());
+  if (layer.is_personal) return count + " personal";
   return layer.frozen == nullptr ? count : count + " frozen";
 }
 
@@ -112,9 +113,10 @@ std::string DescribeMemory(const ModelInfo& model, uint32_t batch_size, const ch
   const posix::DeviceMemory memory = posix::MemoryOnDevice(model, batch_size);
   std::string text = fmt::format(
       "\non a device, {}, batches of at most {}\n"
-      "  model and update  {:>12} bytes, 8 a parameter\n"
+      "  model and update  {:>12} bytes, 8 a parameter{}\n"
       "  workspace         {:>12} bytes\n",
-      arithmetic, batch_size, Grouped(memory.vectors), Grouped(memory.workspace));
+      arithmetic, batch_size, Grouped(memory.vectors),
+      model.personal > 0 ? ", 4 a personal one" : "", Grouped(memory.workspace));
   if (memory.velocity > 0) {
     text += fmt::format("  momentum          {:>12} bytes more, for jobs that have it\n",
                         Grouped(memory.velocity));
@@ -126,6 +128,9 @@ std::string DescribeMemory(const ModelInfo& model, uint32_t batch_size, const ch
   }
   if (memory.constants > 0) {
     text += fmt::format("  frozen layers     {:>12} bytes of flash\n", Grouped(memory.constants));
+  }
+  if (memory.record > 0) {
+    text += fmt::format("  personal layers   {:>12} bytes of the store\n", Grouped(memory.record));
   }
   if (memory.preparation > 0) {
     text += fmt::format("  preparation       {:>12} bytes of flash\n", Grouped(memory.preparation));
@@ -152,10 +157,13 @@ std::string Describe(const ModelInfo& model, const ShowOptions& o) {
   text += DescribeSamples(model);
   text += DescribeLayers(model);
   text += fmt::format(
-      "\nparameters          {}, a download of {} bytes\n"
+      "\nparameters          {}, a download of {} bytes{}\n"
       "digest              {}\n"
       "multiply-accumulates of a sample: {} forward, {} in training\n",
       Grouped(model.parameters), Grouped(uint64_t{4} * model.parameters),
+      model.personal > 0
+          ? fmt::format("; {} personal ones stay on the device", Grouped(model.personal))
+          : "",
       posix::ModelDigestHex(model), Grouped(work.forward), Grouped(work.training));
   return text + DescribeDevices(model, o.batch_size);
 }
@@ -165,7 +173,8 @@ Json ToJson(const nn::Shape& shape) { return {shape.height, shape.width, shape.c
 Json ToJson(const posix::DeviceMemory& memory) {
   return {{"vectors_bytes", memory.vectors},     {"workspace_bytes", memory.workspace},
           {"velocity_bytes", memory.velocity},   {"gradient_bytes", memory.gradient},
-          {"constants_bytes", memory.constants}, {"preparation_bytes", memory.preparation}};
+          {"constants_bytes", memory.constants}, {"preparation_bytes", memory.preparation},
+          {"record_bytes", memory.record}};
 }
 
 // Of each float32 its shortest decimal, not all digits of a double.
@@ -179,10 +188,12 @@ Json ToJson(const nn::PreparationStep& step) {
   const posix::PreparationKindRow& kind = posix::KindOf(step);
   Json json = {{"kind", kind.name}};
   for (size_t i = 0; i < kind.keys.size(); ++i) {
-    json[kind.keys[i].name] =
-        kind.keys[i].is_count ? Json(step.size) : ToJson(i == 0 ? step.first : step.second);
+    const bool has_numbers = kind.keys[i].holds == posix::PreparationKey::Holds::kNumbers;
+    json[kind.keys[i].name] = has_numbers ? ToJson(i == 0 ? step.first : step.second)
+                                          : Json(posix::WholeNumberOf(step, i));
   }
   json["in_training_only"] = step.is_random;
+  json["output"] = ToJson(step.output);
   return json;
 }
 
@@ -193,6 +204,7 @@ Json ToJson(const nn::LayerPlan& layer) {
           {"output", ToJson(layer.info.output)},
           {"parameters", layer.parameters()},
           {"frozen", layer.frozen != nullptr},
+          {"personal", layer.is_personal},
           {"multiply_accumulates", posix::MultiplyAccumulates(layer)}};
 }
 
@@ -204,13 +216,14 @@ Json ToJson(const ModelInfo& model, uint32_t batch_size) {
   const posix::Work work = posix::MultiplyAccumulates(model);
   Json json = {{"name", model.name},
                {"digest", posix::ModelDigestHex(model)},
-               {"input", ToJson(model.layers[0].info.input)},
+               {"input", ToJson(model.SampleShape())},
                {"tokens", model.layers[0].tokens},
                {"outputs", model.outputs},
                {"classes", model.classes},
                {"loss", posix::LossName(model.loss)},
                {"target", posix::TargetName(model.loss)},
-               {"parameters", model.parameters}};
+               {"parameters", model.parameters},
+               {"personal", model.personal}};
   json["class_names"] = NamesOf(model.class_names);
   json["feature_names"] = NamesOf(model.feature_names);
   json["feature_units"] = NamesOf(model.feature_units);
@@ -263,6 +276,12 @@ void ShowModel(const ShowOptions& o) {
   if (!o.numbers.empty() && !o.toml) throw std::invalid_argument("--numbers FOLDER is of --toml");
   RequireOutput(o.json, o.store);
   const posix::SharedModel model = OpenShown(o);
+  if (o.c && model->personal > 0) {
+    throw std::invalid_argument(fmt::format(
+        "model {} has personal layers, and sotto_c.h takes no store for them; write the "
+        "device in C++ (--cpp)",
+        model->name));
+  }
   const std::string text = o.toml  ? TomlText(*model, o.numbers)
                            : o.cpp ? posix::CppText(*model)
                            : o.c   ? posix::CText(*model, o.batch_size)
@@ -312,8 +331,11 @@ posix::Command ShowCommand() {
 
 posix::Command ModelCommand() {
   posix::Command model = posix::CommandOf(
-      "model", "list the named models; show what a model is and costs; export, evaluate, predict",
+      "model",
+      "list the named models; show what a model is and costs; export, evaluate, predict, find "
+      "a threshold",
       {ShowCommand(), ModelExportCommand(), ModelPredictCommand(), ModelEvaluateCommand(),
+       ModelThresholdCommand(),
        TablesCommand("kinds", "the kinds of layers and of steps in model files",
                      posix::KindsTables)});
   model.run = ListModels;

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -7,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/model_source.h"
 #include "export/format.h"
+#include "export/tensors.h"
 #include "views/output_file.h"
 
 namespace sotto::server {
@@ -20,7 +23,10 @@ struct ExportOptions {
   ModelSource source;
   std::string format;
   std::string out;
+  std::optional<double> threshold;
 };
+
+constexpr double kLargest = std::numeric_limits<float>::max();
 
 using ExportRow = posix::Field<ExportOptions>;
 
@@ -65,6 +71,10 @@ void ExportModel(const ExportOptions& o) {
   const ExportFormat& format = ChooseFormat(o);
   RequireWriter(format);
   OpenedModel opened = OpenModelSource(o.source);
+  RequireAllShared(*opened.model);
+  if (o.threshold) {
+    SetThreshold(static_cast<float>(*o.threshold), *opened.model, &opened.metadata);
+  }
   const bool prepares = !opened.model->preparation.empty();
   if (prepares) opened.metadata.emplace_back("samples", format.holds_net ? "raw" : "prepared");
   OutputFile file(output);
@@ -85,6 +95,12 @@ posix::Command ModelExportCommand() {
           ExportRow("format", &ExportOptions::format, "format of the file")
               .OneOfNames(FormatNames())
               .ByDefault("by the ending of --out"),
+          ExportRow("threshold", &ExportOptions::threshold,
+                    "of an autoencoder or a regression: the prediction error above which a sample "
+                    "is an anomaly, as `sotto model threshold` finds it; a header has it as "
+                    "kThreshold, other files among their metadata")
+              .Within({-kLargest, kLargest})
+              .ByDefault("the one that SOURCE has, if any"),
           ExportRow("out", &ExportOptions::out, "the file to write").Required(),
       })
       .Footer(FormatsText())

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/model_source.h"
 #include "export/predictor.h"
+#include "export/tensors.h"
 #include "sotto/predict.h"
 #include "views/output_file.h"
 
@@ -24,7 +26,7 @@ struct PredictOptions {
 using PredictRow = posix::Field<PredictOptions>;
 
 // A field of a CSV file: in quotes where it needs them.
-std::string Field(const std::string& text) {
+std::string CsvField(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) {
@@ -34,31 +36,40 @@ std::string Field(const std::string& text) {
   return quoted + "\"";
 }
 
+bool IsAutoencoder(const ModelInfo& model) { return model.loss.target == nn::TargetKind::kInput; }
+
 // A line for each sample: what the model says of it. Nine digits give the same float32 back.
 class Lines {
  public:
-  Lines(const ModelInfo& model, const SampleInfo& samples) : model_(model) {
+  Lines(const ModelInfo& model, const SampleInfo& samples, std::optional<float> threshold)
+      : model_(model), threshold_(threshold) {
     names_.assign(model.class_names.begin(), model.class_names.end());
     if (names_.empty() && samples.class_names.size() == model.classes) names_ = samples.class_names;
   }
 
   std::string Header() const {
-    if (model_.classes == 0) return Numbered(IsAutoencoder() ? "error" : "", "value");
+    if (model_.classes == 0) return Numbered(ErrorHeader(), "value");
     if (names_.empty()) return Numbered("class", "probability", model_.classes);
     std::string line = "class,class_name";
-    for (const std::string& name : names_) line += "," + Field("probability " + name);
+    for (const std::string& name : names_) line += "," + CsvField("probability " + name);
     return line + "\n";
   }
 
-  std::string Line(Span<const float> features, Span<const float> outputs) const {
-    if (model_.classes > 0) return ClassLine(outputs);
-    std::string line;
-    if (IsAutoencoder()) line = fmt::format("{:.9g},", SquaredError(features, outputs));
-    return line + Numbers(outputs) + "\n";
+  std::string Line(Span<const float> outputs) const {
+    return model_.classes > 0 ? ClassLine(outputs) : Numbers(outputs) + "\n";
+  }
+
+  // Of an autoencoder.
+  std::string Line(float error, Span<const float> outputs) const {
+    const char* const alarm = !threshold_ ? "" : error > *threshold_ ? ",1" : ",0";
+    return fmt::format("{:.9g}{},{}\n", error, alarm, Numbers(outputs));
   }
 
  private:
-  bool IsAutoencoder() const { return model_.loss.target == nn::TargetKind::kInput; }
+  std::string ErrorHeader() const {
+    if (!IsAutoencoder(model_)) return "";
+    return threshold_ ? "error,anomaly" : "error";
+  }
 
   std::string Numbered(const std::string& first, const char* name, uint32_t count = 0) const {
     std::string line = first;
@@ -75,7 +86,7 @@ class Lines {
     static_cast<void>(Probabilities(model_, outputs, memory));  // the sizes are the model's
     const uint32_t label = PredictedClass(model_, outputs);
     std::string line = std::to_string(label) + ",";
-    if (!names_.empty()) line += Field(names_[label]) + ",";
+    if (!names_.empty()) line += CsvField(names_[label]) + ",";
     return line + Numbers(memory) + "\n";
   }
 
@@ -87,16 +98,8 @@ class Lines {
     return text;
   }
 
-  // The mean over the features: large for a sample unlike those of the training.
-  static float SquaredError(Span<const float> features, Span<const float> outputs) {
-    float sum = 0;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      sum += (outputs[i] - features[i]) * (outputs[i] - features[i]);
-    }
-    return sum / static_cast<float>(outputs.size());
-  }
-
   const ModelInfo& model_;
+  const std::optional<float> threshold_;
   std::vector<std::string> names_;
 };
 
@@ -104,16 +107,18 @@ std::string PredictionsOf(const OpenedModel& opened, const Dataset& data) {
   const ModelInfo& model = *opened.model;
   const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const Predictor predictor(model, {opened.parameters.data(), opened.parameters.size()});
-  const std::vector<float> outputs = PredictAll(predictor, data, threads);
-  const Lines lines(model, data.info());
-  std::vector<float> features(model.inputs);
+  const Lines lines(model, data.info(), ThresholdIn(opened.metadata));
   std::string text = lines.Header();
-  const Span<float> sample(features.data(), features.size());
+  if (IsAutoencoder(model)) {
+    const PredictionErrors all = ErrorsOfAll(predictor, data, threads);
+    for (size_t i = 0; i < data.size(); ++i) {
+      text += lines.Line(all.errors[i], {all.outputs.data() + i * model.outputs, model.outputs});
+    }
+    return text;
+  }
+  const std::vector<float> outputs = PredictAll(predictor, data, threads);
   for (size_t i = 0; i < data.size(); ++i) {
-    data.CopyFeatures(i, sample);
-    // What an autoencoder aims at.
-    nn::Prepare(model.preparation, model.layers[0].info.input, sample);
-    text += lines.Line(sample, {outputs.data() + i * model.outputs, model.outputs});
+    text += lines.Line({outputs.data() + i * model.outputs, model.outputs});
   }
   return text;
 }
@@ -122,6 +127,7 @@ void RunPredict(const PredictOptions& o) {
   const Output output = {"--out", o.out, Readers::kAll, true};
   RequireOutputs({output}, o.source.path, {o.samples.data, o.samples.trained_on, o.source.model});
   const OpenedModel opened = OpenModelSource(o.source);
+  RequireAllShared(*opened.model);
   const SharedDataset data = OpenSamples(o.samples, *opened.model, Labels::kIgnored);
   const std::string text = PredictionsOf(opened, *data);
   if (o.out == "-") {

@@ -331,12 +331,25 @@ void TellOrder(const ColumnNames& columns, const ModelInfo& model) {
              posix::Printable(names));
 }
 
+// The training samples that the user names, or null.
+SharedDataset OpenTrainedOn(const SamplesSource& source, const ModelInfo& model) {
+  if (source.trained_on.empty()) return nullptr;
+  return OpenTest(source.trained_on, &model, nullptr, LabelUse::kTraining);
+}
+
+// The samples, once it is known that the model takes them.
+SharedDataset Fitting(const SamplesSource& source, const ModelInfo& model, SharedDataset samples) {
+  fmt::print(stderr, "{}", NotesText({samples}));
+  if (samples->input_size() == model.inputs) return samples;
+  throw std::invalid_argument(fmt::format("--data {}: its samples are {}, and model {} takes {}",
+                                          source.data, posix::ShapeText(samples->info().shape),
+                                          model.name, posix::ShapeText(model.SampleShape())));
+}
+
 }  // namespace
 
 SharedDataset OpenSamples(const SamplesSource& source, const ModelInfo& model, Labels labels) {
-  SharedDataset trained_on;
-  if (!source.trained_on.empty())
-    trained_on = OpenTest(source.trained_on, &model, nullptr, LabelUse::kTraining);
+  const SharedDataset trained_on = OpenTrainedOn(source, model);
   const SampleInfo* const train = trained_on == nullptr ? nullptr : &trained_on->info();
   SharedDataset samples =
       labels == Labels::kIgnored ? WithoutLabels(source.data, model, train) : nullptr;
@@ -345,12 +358,26 @@ SharedDataset OpenSamples(const SamplesSource& source, const ModelInfo& model, L
                        labels == Labels::kIgnored ? LabelUse::kNobody : LabelUse::kTest);
   }
   if (train == nullptr) TellOrder(samples->info().columns, model);
-  fmt::print(stderr, "{}", NotesText({samples}));
-  if (samples->input_size() == model.inputs) return samples;
-  throw std::invalid_argument(fmt::format("--data {}: its samples are {}, and model {} takes {}",
-                                          source.data, posix::ShapeText(samples->info().shape),
-                                          model.name,
-                                          posix::ShapeText(model.layers[0].info.input)));
+  return Fitting(source, model, std::move(samples));
+}
+
+SharedDataset OpenAnomalies(const SamplesSource& source, const ModelInfo& model,
+                            const std::string& column) {
+  DataSource labelled = ParseDataSource(source.data);
+  if (!labelled.options.emplace("label", column).second) {
+    throw std::invalid_argument(
+        fmt::format("--data {}: label= and --labels {} both name the column that says what is an "
+                    "anomaly; leave label= out",
+                    source.data, column));
+  }
+  const SharedDataset trained_on = OpenTrainedOn(source, model);
+  const SampleInfo* const train = trained_on == nullptr ? nullptr : &trained_on->info();
+  ModelInfo asks_for_labels = model;
+  asks_for_labels.classes = 2;
+  asks_for_labels.loss.target = nn::TargetKind::kClass;
+  SharedDataset samples = OpenTest(FormatDataSource(labelled), &asks_for_labels, train);
+  if (train == nullptr) TellOrder(samples->info().columns, model);
+  return Fitting(source, model, std::move(samples));
 }
 
 }  // namespace sotto::server

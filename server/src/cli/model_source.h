@@ -1,5 +1,5 @@
-// Where `sotto model export`, `evaluate` and `predict` take a trained model from: a store or a
-// file; and the samples of the latter two. Part of sotto::server/cli.
+// Where `sotto model export`, `evaluate`, `predict` and `threshold` take a trained model from: a
+// store or a file; and the samples of all but the first. Part of sotto::server/cli.
 #pragma once
 
 #include <cstdint>
@@ -59,5 +59,11 @@ const std::vector<posix::Field<SamplesSource>>& SamplesFields();
 // labels are ignored, a table without a column for them is fine. Throws std::invalid_argument or
 // std::runtime_error, also for samples that the model does not take.
 SharedDataset OpenSamples(const SamplesSource& source, const ModelInfo& model, Labels labels);
+
+// The same for an autoencoder, with labels that it does not know: Label() is 1 for an anomaly, else
+// 0.
+//   column  of a table: its name or number; it has 0 and 1
+SharedDataset OpenAnomalies(const SamplesSource& source, const ModelInfo& model,
+                            const std::string& column);
 
 }  // namespace sotto::server

@@ -12,7 +12,7 @@
 
 namespace sotto::server {
 
-constexpr char kServersStore[] = "the store of `sotto serve`";
+constexpr char kServersStore[] = "the store of `sotto serve`: a file, or postgresql://...";
 
 // The member `store`: an argument, or --store.
 template <class Request>

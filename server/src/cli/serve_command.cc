@@ -27,7 +27,7 @@ void RunServe(const ServeRequest& o) {
   posix::IgnoreHangUp();
   RequireServeOutputs(o);
   Validate(o);
-  ServeSession(o).Run();
+  ServeStore(o);
 }
 
 // Why a choice that simulations take is refused here; empty if it is not.

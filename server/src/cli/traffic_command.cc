@@ -167,7 +167,7 @@ Json ToJson(const TrafficRequest& r, const Answer& answer) {
   return json;
 }
 
-void Run(const TrafficRequest& request) {
+void RunTraffic(const TrafficRequest& request) {
   const uint32_t frame = request.link.link_frame;
   if (frame != 0 && frame < kSmallestFrame) {
     throw std::invalid_argument(fmt::format(
@@ -191,7 +191,7 @@ posix::Command TrafficCommand() {
   posix::CommandFor<TrafficRequest> command(
       "traffic", "bytes and turnarounds of a participation, both ways, for a plan and a link");
   TakeJob(TrafficRows(), Group::kFleet, {}, JobFields(), &command);
-  return command.Footer(kFooter).Runs(Run);
+  return command.Footer(kFooter).Runs(RunTraffic);
 }
 
 }  // namespace sotto::server

@@ -14,9 +14,9 @@ namespace {
 template <class Take, class Miss>
 void ForEachNumber(const Dataset& data, const ModelInfo* model, size_t figures, const Take& take,
                    const Miss& miss) {
-  std::vector<float> features(data.input_size());
+  PreparedReader reader(data, model);
   for (size_t sample = 0; sample < data.size(); ++sample) {
-    CopyPrepared(data, model, sample, {features.data(), features.size()});
+    const Span<const float> features = reader.Read(sample);
     for (size_t i = 0; i < features.size(); ++i) {
       if (std::isnan(features[i])) {
         miss(i % figures);
@@ -40,8 +40,12 @@ using Eigen::VectorXd;
 
 constexpr size_t kBlock = 256;  // samples that are added at once
 
-void Require(const Dataset& data, uint32_t dimensions) {
-  const size_t inputs = data.input_size();
+size_t PreparedSize(const Dataset& data, const ModelInfo* model) {
+  return model == nullptr ? data.input_size() : model->PreparedShape().size();
+}
+
+void Require(const Dataset& data, const ModelInfo* model, uint32_t dimensions) {
+  const size_t inputs = PreparedSize(data, model);
   if (inputs > kMaxPcaInputs) {
     throw std::invalid_argument(
         fmt::format("samples have {} features; PCA takes at most {}", inputs, kMaxPcaInputs));
@@ -56,10 +60,10 @@ void Require(const Dataset& data, uint32_t dimensions) {
 
 // Samples as columns, features as rows.
 MatrixXd ReadBlock(const Dataset& data, const ModelInfo* model, size_t first, size_t count) {
-  MatrixXd block(static_cast<Index>(data.input_size()), static_cast<Index>(count));
-  std::vector<float> features(data.input_size());
+  PreparedReader reader(data, model);
+  MatrixXd block(static_cast<Index>(reader.shape().size()), static_cast<Index>(count));
   for (size_t s = 0; s < count; ++s) {
-    CopyPrepared(data, model, first + s, {features.data(), features.size()});
+    const Span<const float> features = reader.Read(first + s);
     for (size_t i = 0; i < features.size(); ++i) {
       if (!std::isfinite(features[i])) {
         throw std::invalid_argument(
@@ -81,14 +85,14 @@ void ForEachBlock(const Dataset& data, const ModelInfo* model, const Use& use) {
 }
 
 VectorXd MeanOf(const Dataset& data, const ModelInfo* model) {
-  VectorXd sum = VectorXd::Zero(static_cast<Index>(data.input_size()));
+  VectorXd sum = VectorXd::Zero(static_cast<Index>(PreparedSize(data, model)));
   ForEachBlock(data, model, [&](const MatrixXd& block) { sum += block.rowwise().sum(); });
   return sum / static_cast<double>(data.size());
 }
 
 // The lower triangle.
 MatrixXd CovarianceOf(const Dataset& data, const ModelInfo* model, const VectorXd& mean) {
-  const auto inputs = static_cast<Index>(data.input_size());
+  const auto inputs = static_cast<Index>(PreparedSize(data, model));
   MatrixXd sum = MatrixXd::Zero(inputs, inputs);
   ForEachBlock(data, model, [&](const MatrixXd& block) {
     sum.selfadjointView<Eigen::Lower>().rankUpdate(block.colwise() - mean);
@@ -104,9 +108,17 @@ VectorXd WithPositivePeak(const VectorXd& direction) {
 
 }  // namespace
 
-void CopyPrepared(const Dataset& data, const ModelInfo* model, size_t index, Span<float> out) {
-  data.CopyFeatures(index, out);
-  if (model != nullptr) nn::Prepare(model->preparation, model->layers[0].info.input, out);
+PreparedReader::PreparedReader(const Dataset& data, const ModelInfo* model)
+    : data_(data),
+      model_(model),
+      shape_(model == nullptr ? data.info().shape : model->PreparedShape()),
+      memory_(model == nullptr ? data.input_size()
+                               : nn::PreparationFloats(model->preparation, model->SampleShape())) {}
+
+Span<const float> PreparedReader::Read(size_t index) {
+  data_.CopyFeatures(index, {memory_.data(), data_.input_size()});
+  if (model_ != nullptr) nn::Prepare(model_->preparation, memory_.data());
+  return {memory_.data(), shape_.size()};
 }
 
 size_t FigureCount(Per per, const nn::Shape& shape) {
@@ -115,7 +127,7 @@ size_t FigureCount(Per per, const nn::Shape& shape) {
 }
 
 std::vector<Moments> ComputeMoments(const Dataset& data, const ModelInfo* model, Per per) {
-  const nn::Shape& shape = model == nullptr ? data.info().shape : model->layers[0].info.input;
+  const nn::Shape shape = model == nullptr ? data.info().shape : model->PreparedShape();
   std::vector<Moments> all(FigureCount(per, shape));
   ForEachNumber(
       data, model, all.size(), [&](size_t figure, double number) { Add(number, &all[figure]); },
@@ -139,7 +151,7 @@ std::vector<Moments> ComputeMoments(const Dataset& data, const ModelInfo* model,
 
 PrincipalComponents FitPrincipalComponents(const Dataset& data, const ModelInfo* model,
                                            uint32_t dimensions) {
-  Require(data, dimensions);
+  Require(data, model, dimensions);
   const VectorXd mean = MeanOf(data, model);
   const MatrixXd covariance = CovarianceOf(data, model, mean);
   PrincipalComponents result;
@@ -149,7 +161,7 @@ PrincipalComponents FitPrincipalComponents(const Dataset& data, const ModelInfo*
   }
   const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(covariance);  // reads the lower triangle
   if (solver.info() != Eigen::Success) throw std::runtime_error("no eigenvectors were found");
-  const auto inputs = static_cast<Index>(data.input_size());
+  const auto inputs = static_cast<Index>(PreparedSize(data, model));
   std::vector<float> biases;
   for (Index k = 0; k < static_cast<Index>(dimensions); ++k) {
     const Index column = inputs - 1 - k;  // they increase

@@ -16,11 +16,24 @@
 
 namespace sotto::server {
 
-// The features of a sample as a model's first layer gets them in a prediction, or raw ones without
-// a model.
-//   model  null, or one with as many inputs as the data set has features
-//   out    [data.input_size()]
-void CopyPrepared(const Dataset& data, const ModelInfo* model, size_t index, Span<float> out);
+// Reads the samples of a data set as a model's first layer gets them in a prediction, or raw ones
+// without a model. One thread at a time.
+class PreparedReader {
+ public:
+  //   model  null, or one with as many inputs as the data set has features
+  PreparedReader(const Dataset& data, const ModelInfo* model);
+
+  // Of a sample that is read.
+  const nn::Shape& shape() const { return shape_; }
+  // Until the next call.
+  Span<const float> Read(size_t index);
+
+ private:
+  const Dataset& data_;
+  const ModelInfo* model_;
+  nn::Shape shape_;
+  std::vector<float> memory_;
+};
 
 // Which features one figure is of: all, those of a channel, or a single one.
 enum class Per { kAll, kChannel, kFeature };

@@ -35,7 +35,7 @@ SampleInfo InfoOf(const ModelInfo* model) {
   if (model == nullptr) return info;
   const nn::LayerPlan& first = model->layers[0];
   const bool is_image = model->inputs == kImage.size() && first.tokens == 0;
-  info.shape = is_image ? kImage : first.info.input;
+  info.shape = is_image ? kImage : model->SampleShape();
   info.tokens = first.tokens;
   info.classes = model->classes;
   info.class_names.assign(model->class_names.begin(), model->class_names.end());

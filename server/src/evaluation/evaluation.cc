@@ -9,6 +9,8 @@
 
 #include "base/parallel.h"
 #include "sotto/blocks.h"
+#include "sotto/personal.h"
+#include "sotto/posix/check.h"
 #include "sotto/predict.h"
 #include "sotto/preparation.h"
 
@@ -54,15 +56,15 @@ struct Piece {
 class Tally {
  public:
   Tally(const ModelInfo& model, const Dataset& data)
-      : model_(model), data_(data), target_(model.classes > 0 ? 0 : model.outputs) {
+      : model_(model), data_(data), target_(TargetFloats(model)) {
     sum_.classes.resize(model.classes);
   }
 
   void Add(size_t index, Span<const float> outputs) {
-    ReadTarget(index, {target_.data(), target_.size()});
+    ReadTarget(index);
     const uint32_t label = data_.Label(index);
     ++sum_.samples;
-    sum_.loss += LossOf(model_, outputs, label, {target_.data(), target_.size()});
+    sum_.loss += LossOf(model_, outputs, label, {target_.data(), outputs.size()});
     if (model_.classes == 0) return;
     ++sum_.classes[label].total;
     if (PredictedClass(model_, outputs) == label) ++sum_.classes[label].correct;
@@ -72,11 +74,19 @@ class Tally {
 
  private:
   // An autoencoder's target is the sample as its net gets it: prepared.
-  void ReadTarget(size_t index, Span<float> target) const {
-    if (model_.loss.target == nn::TargetKind::kVector) data_.CopyTarget(index, target);
+  void ReadTarget(size_t index) {
+    if (model_.loss.target == nn::TargetKind::kVector) {
+      data_.CopyTarget(index, {target_.data(), model_.outputs});
+    }
     if (model_.loss.target != nn::TargetKind::kInput) return;
-    data_.CopyFeatures(index, target);
-    nn::Prepare(model_.preparation, model_.layers[0].info.input, target);
+    data_.CopyFeatures(index, {target_.data(), model_.inputs});
+    nn::Prepare(model_.preparation, target_.data());
+  }
+
+  static size_t TargetFloats(const ModelInfo& model) {
+    return model.loss.target == nn::TargetKind::kInput
+               ? nn::PreparationFloats(model.preparation, model.SampleShape())
+               : model.outputs;
   }
 
   const ModelInfo& model_;
@@ -99,6 +109,27 @@ Evaluation EvaluatePiece(const ModelInfo& model, Span<const float> parameters, c
   }
   return tally.sum();
 }
+
+// The parameters of a prediction.
+class WithPersonal {
+ public:
+  WithPersonal(const ModelInfo& model, Span<const float> shared) : all_(shared) {
+    if (model.personal == 0) return;
+    own_.assign(shared.begin(), shared.end());
+    own_.resize(model.trained());
+    posix::Check(InitialPersonal(model, {own_.data() + shared.size(), model.personal}),
+                 "the initial personal layers");
+    all_ = {own_.data(), own_.size()};
+  }
+  WithPersonal(const WithPersonal&) = delete;
+  WithPersonal& operator=(const WithPersonal&) = delete;
+
+  Span<const float> all() const { return all_; }
+
+ private:
+  std::vector<float> own_;
+  Span<const float> all_;
+};
 
 std::vector<Piece> PiecesOf(const Dataset& data) {
   std::vector<Piece> pieces;
@@ -222,10 +253,11 @@ std::optional<Evaluation> EvaluateUnlessStopped(const ModelInfo& model,
                                                 const std::function<bool()>& must_stop) {
   const std::vector<Piece> pieces = PiecesOf(data);
   std::vector<Evaluation> sums(pieces.size());
+  const WithPersonal model_parameters(model, parameters);
   std::atomic<bool> is_stopped{false};
   ParallelFor(threads, pieces.size(), [&](size_t i, int) {
     if (must_stop && must_stop()) is_stopped = true;
-    if (!is_stopped) sums[i] = EvaluatePiece(model, parameters, data, pieces[i]);
+    if (!is_stopped) sums[i] = EvaluatePiece(model, model_parameters.all(), data, pieces[i]);
   });
   if (is_stopped) return std::nullopt;
   return Total(model, sums);
@@ -243,9 +275,10 @@ Evaluation EvaluateTogether(const ModelInfo& model, Span<const float> parameters
   for (size_t i = 0; i < pieces.size(); ++i) {
     if (ranks.Has(i)) here.push_back(i);
   }
+  const WithPersonal model_parameters(model, parameters);
   std::vector<Evaluation> sums(pieces.size());
   ParallelFor(threads, here.size(), [&](size_t i, int) {
-    sums[here[i]] = EvaluatePiece(model, parameters, data, pieces[here[i]]);
+    sums[here[i]] = EvaluatePiece(model, model_parameters.all(), data, pieces[here[i]]);
   });
   std::vector<uint64_t> mine;
   for (const size_t i : here) AppendNumbers(sums[i], &mine);

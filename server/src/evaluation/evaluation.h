@@ -58,8 +58,9 @@ bool IsWorse(const Evaluation& before, const Evaluation& after);
 // of features, no labels or more classes, another number of target numbers.
 void RequireEvaluable(const ModelInfo& model, const Dataset& data);
 
-// Evaluates a model. The sums are made in a fixed order, so the result is the same on any number of
-// threads. In a tie of scores the lower class wins.
+// Evaluates a model. Personal layers, whose values are on the devices, are taken as all devices
+// start with them (sotto/personal.h). The sums are made in a fixed order, so the result is the same
+// on any number of threads. In a tie of scores the lower class wins.
 //   parameters  [model.parameters]
 //   data        fits the model, see RequireEvaluable()
 //   threads     >= 1

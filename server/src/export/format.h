@@ -4,7 +4,7 @@
 // server/EXPORT.md and in CMakeLists.txt, a test. Stateless; safe from any thread.
 #pragma once
 
-#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +20,12 @@ using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 // The value of that name, or empty.
 std::string ValueOf(const Metadata& metadata, std::string_view name);
+
+// The threshold for prediction errors that a model comes with, its metadata `threshold`; absent if
+// it has none. Throws std::invalid_argument without the file's name if it is no number.
+std::optional<float> ThresholdIn(const Metadata& metadata);
+// Sets it. Throws std::invalid_argument for a model whose errors are no numbers: see HasErrors().
+void SetThreshold(float threshold, const ModelInfo& model, Metadata* metadata);
 
 // A trained model that leaves.
 struct TrainedModel {
@@ -59,7 +65,7 @@ const ExportFormat* FormatOfFile(std::string_view path);
 // The parameters in a file's bytes: of a format that is read back, or float32 as --model-out writes
 // them. `metadata` gets what the file says of itself.
 // Throws std::invalid_argument without the file's name: for another size, other tensors, another
-// digest of the net or of the parameters, a number that is not finite.
+// digest of the net or of the parameters, a number that is not finite, a threshold that is none.
 std::vector<float> ParametersFromBytes(const std::string& bytes, const ModelInfo& model,
                                        Metadata* metadata);
 

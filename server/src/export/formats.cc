@@ -6,8 +6,10 @@
 #include "base/bytes.h"
 #include "export/format.h"
 #include "export/parameters.h"
+#include "export/predictor.h"
 #include "export/writers.h"
 #include "sotto/crypto.h"
+#include "sotto/options/numbers.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/hex.h"
 
@@ -101,6 +103,31 @@ std::string ValueOf(const Metadata& metadata, std::string_view name) {
   return "";
 }
 
+std::optional<float> ThresholdIn(const Metadata& metadata) {
+  const std::string text = ValueOf(metadata, "threshold");
+  if (text.empty()) return std::nullopt;
+  const std::optional<double> number = posix::ParseReal(text);
+  if (number && std::isfinite(*number)) return static_cast<float>(*number);
+  throw std::invalid_argument(
+      fmt::format("its threshold is \"{}\", which is no number; export it again, or "
+                  "take threshold out of its metadata",
+                  text));
+}
+
+void SetThreshold(float threshold, const ModelInfo& model, Metadata* metadata) {
+  if (!HasErrors(model)) {
+    throw std::invalid_argument(
+        fmt::format("--threshold {:.9g}: model {} tells classes apart; a threshold is for the "
+                    "prediction errors of an autoencoder or a regression",
+                    threshold, model.name));
+  }
+  const auto is_threshold = [](const auto& item) { return item.first == "threshold"; };
+  metadata->erase(std::remove_if(metadata->begin(), metadata->end(), is_threshold),
+                  metadata->end());
+  // Nine digits give the same float32 back.
+  metadata->emplace_back("threshold", fmt::format("{:.9g}", threshold));
+}
+
 const std::vector<ExportFormat>& ExportFormats() {
   static const std::vector<ExportFormat> kFormats = {
       {"safetensors", ".safetensors", "", "a tensor a name, for PyTorch and others, with metadata",
@@ -153,6 +180,7 @@ std::vector<float> ParametersFromBytes(const std::string& bytes, const ModelInfo
     *metadata = content.metadata;
     parameters = Parameters(std::move(content), model);
     RequireSameParameters(parameters, *metadata);
+    static_cast<void>(ThresholdIn(*metadata));
   } else if (bytes.size() == raw_size) {
     parameters = FloatsOf(BytesOf(bytes));
   } else {

@@ -93,13 +93,22 @@ std::string NetPart(const TrainedModel& model, const std::string& name) {
                     model.info.class_names.empty() ? "" : ", kClassNames");
 }
 
+std::string ThresholdPart(const TrainedModel& model) {
+  const std::optional<float> threshold = ThresholdIn(model.metadata);
+  if (!threshold) return "";
+  return fmt::format(
+      "// A sample whose PredictionError() is larger is an anomaly.\n"
+      "inline constexpr float kThreshold = {};\n\n",
+      FloatText(*threshold));
+}
+
 }  // namespace
 
 std::string WriteHeader(const TrainedModel& model) {
   const std::string name = posix::ModelNamespace(model.info.name);
   const bool is_fixed = posix::IsFixedPoint(model.info);
   const Span<const float> parameters = model.parameters;
-  std::string text = Head(model, name) + NetPart(model, name);
+  std::string text = Head(model, name) + NetPart(model, name) + ThresholdPart(model);
   text += is_fixed ? "// Raw integers of sotto::FixedParameter, in units of 2^-24.\n" : "";
   text += fmt::format(
       "inline constexpr\n#else\n#include <stdint.h>\nstatic const\n#endif\n"

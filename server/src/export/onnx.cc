@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "export/onnx_features.h"
 #include "export/onnx_graph.h"
 #include "export/writers.h"
 #include "sotto/model/branch_values.h"
@@ -56,21 +57,40 @@ class Net {
 
  private:
   Value Input() {
-    const Shape& shape = info_.layers[0].info.input;
+    const Shape shape = info_.SampleShape();
     const bool is_tokens = info_.layers[0].tokens > 0;
-    Value value{"input", Form::kFlat, OrderOfInput(info_)};
-    if (shape.height > 1) value.form = Form::kImage;
-    if (shape.height == 1 && shape.width > 1) value.form = Form::kSequence;
+    const Value value{"input", FormOf(shape), {shape.height > 1, shape}};
     graph_.AddInput(value.name, is_tokens, AxesOf(value, is_tokens));
     return value;
+  }
+
+  // Of a sample, raw or prepared.
+  static Form FormOf(const Shape& shape) {
+    if (shape.height > 1) return Form::kImage;
+    return shape.width > 1 ? Form::kSequence : Form::kFlat;
   }
 
   // The steps of a prediction on a raw sample.
   Value Prepare(Value value) {
     for (const nn::PreparationStep& step : info_.preparation) {
-      if (!step.is_random) value.name = Prepared(step, value);
+      if (nn::ChangesShape(step.kind)) {
+        value = Features(step, value);
+      } else if (!step.is_random) {
+        value.name = Prepared(step, value);
+      }
     }
     return value;
+  }
+
+  Value Features(const nn::PreparationStep& step, const Value& value) {
+    const nn::Signal signal = nn::SignalOf(step.input);
+    const Shape shape = {step.input.height, signal.length, signal.axes};
+    const Value in{AsOwnVector(value).name, Form::kFlat, {false, shape}};
+    const Value out{
+        AddFeatures(step, AsImage(in, shape).name, &graph_), Form::kImage, {true, step.output}};
+    const Form form = FormOf(step.output);
+    if (form == Form::kSequence) return AsSequence(out, step.output);
+    return form == Form::kFlat ? AsOwnVector(out) : out;
   }
 
   std::string Prepared(const nn::PreparationStep& step, const Value& value) {
@@ -92,8 +112,7 @@ class Net {
         const std::string scaled = DividedBy("ReduceMax", largest, value);
         return DividedBy("ReduceL2", scaled, {scaled, value.form, value.order});
       }
-      case nn::PreparationKind::kRandomCrop:
-      case nn::PreparationKind::kRandomFlip:
+      default:
         break;
     }
     throw std::logic_error("ONNX lacks a step that prepares samples");
@@ -368,7 +387,7 @@ class Net {
 
   // In the shape and order of the input, to compare with it.
   void Reconstruction(const Value& value) {
-    const Shape& shape = info_.layers[0].info.input;
+    const Shape shape = info_.PreparedShape();
     Value own = AsOwnVector(value);
     own.order = {false, shape};
     if (shape.height > 1) own = AsImage(own, shape);

@@ -28,6 +28,11 @@ class Predictor {
   //   outputs   [model().outputs]
   Status Run(Span<const float> features, std::vector<float>* scratch, Span<float> outputs) const;
 
+  // As PredictionError() in sotto/predict.h.
+  //   target  [model().outputs] of a regression; {} of an autoencoder
+  Status Error(Span<const float> features, Span<const float> target, std::vector<float>* scratch,
+               Span<float> outputs, float* error) const;
+
  private:
   std::vector<nn::LayerPlan> layers_;
   ModelInfo model_;  // only goes forward
@@ -38,5 +43,18 @@ class Predictor {
 // The outputs for all samples, [samples][outputs]. Throws std::invalid_argument that names the
 // sample for features that the model does not take.
 std::vector<float> PredictAll(const Predictor& predictor, const Dataset& data, int threads);
+
+// Of a model that has prediction errors: an autoencoder or a regression.
+struct PredictionErrors {
+  std::vector<float> outputs;  // [samples][outputs]
+  std::vector<float> errors;   // [samples], finite
+};
+
+bool HasErrors(const ModelInfo& model);
+
+// The prediction errors of all samples. Throws as PredictAll() does, also for an error that is not
+// finite.
+//   data  of a regression it has targets
+PredictionErrors ErrorsOfAll(const Predictor& predictor, const Dataset& data, int threads);
 
 }  // namespace sotto::server

@@ -228,6 +228,15 @@ void RequireFrozen(const LayerPlan& layer, const TensorMap& map, const Tensor& t
 
 }  // namespace
 
+void RequireAllShared(const ModelInfo& model) {
+  if (model.personal == 0) return;
+  throw std::invalid_argument(
+      fmt::format("model {} has personal layers, whose values are on its devices alone: no file "
+                  "and no prediction can have them. `sotto model evaluate` takes them as devices "
+                  "start with them; --model-out writes the shared parameters",
+                  model.name));
+}
+
 TensorOrder OrderOfInput(const ModelInfo& model) {
   const Shape& shape = model.layers[0].info.input;
   return {shape.height > 1, shape};
@@ -238,6 +247,7 @@ TensorOrder OrderOfSum(const TensorOrder& a, const TensorOrder& b) {
 }
 
 std::vector<TensorMap> MapTensors(const ModelInfo& model) {
+  RequireAllShared(model);
   std::vector<TensorMap> maps;
   TensorOrder order = OrderOfInput(model);
   posix::BranchValues<TensorOrder> branches;

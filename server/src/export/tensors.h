@@ -33,6 +33,9 @@ struct TensorOrder {
   }
 };
 
+// Throws std::invalid_argument for a model with personal layers, whose values no server has.
+void RequireAllShared(const ModelInfo& model);
+
 // Of the sample: an image has its channels first; a sequence, a vector and tokens are as in Sotto.
 TensorOrder OrderOfInput(const ModelInfo& model);
 // Of the sum of two tensors of one shape. Where their orders differ, both are taken in Sotto's.

@@ -120,7 +120,9 @@ JobProposal ProposeStop(Store& store) {
 
 void RequireQueued(Store& store, int64_t request) {
   const std::vector<JobRequestEntry> all = store.ReadHistory().requests;
-  const auto waits = [&](const auto& each) { return each.number == request && !each.answer; };
+  const auto waits = [&](const auto& each) {
+    return each.number == request && !each.answer && each.ask.act != JobAct::kMove;
+  };
   if (std::any_of(all.begin(), all.end(), waits)) return;
   throw std::invalid_argument(
       fmt::format("--request {}: {} has no such request that waits; `sotto job list` has them",

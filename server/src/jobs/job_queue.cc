@@ -107,7 +107,7 @@ std::optional<HaltRecord> WhyEnd(const History& history) {
 std::optional<MootRequest> FindMoot(const History& history) {
   const JobEntry* last = LastJob(history);
   for (const JobRequestEntry& request : history.requests) {
-    if (request.answer) continue;
+    if (request.answer || request.ask.act == JobAct::kMove) continue;
     if (request.ask.act == JobAct::kStart) {
       // Its price, to which somebody agreed, does not count that job.
       if (!HasReleased(history, request.ask.job)) continue;

@@ -78,6 +78,7 @@ ServerOptions ServerOptionsOf(const ServeRequest& o) {
   const posix::HostPort listen = AddressOf("--listen", o.listen, "127.0.0.1:7177");
   options.host = listen.host;
   options.port = listen.port;
+  options.proxies = posix::ParseIpRanges(o.proxies);
   options.round_timeout_ms = static_cast<uint64_t>(o.round_timeout_s * 1000);
   options.release_allowance_ms = static_cast<uint64_t>(o.release_allowance_s * 1000);
   options.farewell_ms = static_cast<uint64_t>(o.farewell_s * 1000);

@@ -128,6 +128,11 @@ class TrainingAudit {
  public:
   explicit TrainingAudit(const SimulationRequest& request)
       : request_(WithFleet(request)), config_(MakeSimulation(WithNoiseDecay(request_))) {
+    if (const ModelInfo& model = *config_.job.model; model.personal > 0) {
+      throw std::invalid_argument(fmt::format(
+          "model {} has personal layers, and audits train without; audit it without `personal`",
+          model.name));
+    }
     RequireOutputs({JsonOutput(request.json), Csv()}, "", TextsOf(InputsOf(request)));
     if (!request.json.empty()) inputs_ = InputReader().Read(InputsOf(request));
     data_ = OpenDataOf(request_);

@@ -201,6 +201,10 @@ void RunSwarmCommand(const SwarmRequest& o) {
   const std::vector<Device> devices = DevicesOf(o);
   const SwarmOptions options = OptionsOf(o, devices.size());
   const posix::SharedModel model = posix::OpenModel(o.model);
+  if (model->personal > 0) {
+    throw std::invalid_argument(
+        fmt::format("--model {}: a swarm's devices have no store for personal layers", o.model));
+  }
   const std::optional<SwarmSamples> samples = SamplesOf(o, options.seed, devices.size(), *model);
   posix::CatchStopSignals();
   const SwarmSummary summary = RunSwarm(options, devices, *model, samples, ShowProgress);

@@ -116,7 +116,7 @@ void DirectoryServer::Turn() {
 }
 
 void DirectoryServer::Accept() {
-  const auto take = [this](int socket, const posix::NetworkAddress&) {
+  const auto take = [this](int socket, const posix::IpAddress&) {
     MakeRoom();
     peers_.push_back(std::make_unique<Peer>(socket, posix::NowMs()));
     return true;

@@ -121,7 +121,9 @@ class Server::Loop {
     Id id = 0;
     Address from{};
     uint64_t entered_ms = 0;
-    std::vector<uint8_t> hello;  // the ClientHello so far; none after the handshake began
+    // The proxy's header and the ClientHello so far; none after the handshake began.
+    std::vector<uint8_t> hello;
+    bool awaits_header = false;  // it comes from a proxy, which has not said yet for whom
     std::unique_ptr<Session> session;
     bool closing = false;
     bool closed = false;
@@ -157,9 +159,12 @@ class Server::Loop {
   // strangers.cc
   void StartListening();
   void AcceptBatch();
-  void Open(int socket, const Address& from);
+  void Open(int socket, const posix::IpAddress& from);
   Client* Enter(const Address& from);
   void OnStrangerBytes(Client& client, ByteSpan bytes);
+  bool TakeProxyHeader(Client& client);
+  void EnterFrom(Client& client, const Address& from);
+  void TellOfProxy(const Client& client, const char* what);
   void OnTurn();
   bool CloseOverdue();
   bool CloseLeaving();
@@ -194,6 +199,7 @@ class Server::Loop {
   void TickSessions();
 
   // signs.cc
+  static std::string TextOf(const Address& address);
   void Sign(DeviceSign::Kind kind, const Client& client, const std::string& text = "") const;
   void SignAnswer(Client& client);
   std::string DescribeOtherModel(const Request& hello, Session& session) const;

@@ -5,12 +5,22 @@
 #include <stdexcept>
 
 #include "sotto/log/event_log.h"
+#include "sotto/posix/ip_address.h"
 
 namespace sotto::server {
 namespace {
 
 using Row = Field<ServeRequest>;
 using Fields = std::vector<Row>;
+
+std::string CheckProxies(const std::string& text) {
+  try {
+    (void)posix::ParseIpRanges(text);
+    return "";
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+}
 
 Fields NetworkAndStore() {
   return {
@@ -34,6 +44,10 @@ Fields NetworkAndStore() {
           .Within({1, 1000000})
           .ByDefault("all"),
       Row("listen", &ServeRequest::listen, "ADDRESS:PORT; 0.0.0.0:7177 for the whole network"),
+      Row("proxies", &ServeRequest::proxies,
+          "ADDRESS[/BITS],... of TCP proxies in front of --listen: each connection from there must "
+          "begin with a PROXY header of version 2, and limits by address count the address in it")
+          .Checked(CheckProxies),
       Row("port-file", &ServeRequest::port_file, "write the port here once it is open (port 0)"),
       Row("round-timeout", &ServeRequest::round_timeout_s,
           "until a round's deadline, at least two polls")

@@ -22,6 +22,7 @@ struct ServeRequest : JobRequest {
   bool accepts_delta = false;           // see RequireSmallDelta() (spec/small_delta.h)
   std::optional<uint32_t> keep_models;  // absent: all
   std::string listen = "127.0.0.1:7177";
+  std::string proxies;  // posix::ParseIpRanges(); empty: there are none
   std::string port_file;
   double round_timeout_s = 60;
   double release_allowance_s = 1;

@@ -39,6 +39,7 @@
 #include "net/connection.h"
 #include "round/former_keys.h"
 #include "round/job.h"
+#include "sotto/posix/ip_address.h"
 
 namespace sotto::server {
 
@@ -46,6 +47,9 @@ struct ServerOptions {
   std::string host = "127.0.0.1";  // numeric address to listen on
   uint16_t port = 7177;            // 0: any free one, see Server::port()
   ConnectionLimits limits;
+  // Addresses of TCP proxies in front of the server. Their connections begin with a PROXY header
+  // (proxy_header.h), and count as the address's in it.
+  std::vector<posix::IpRange> proxies;
   // Of connections and handshakes at a time: see admission.h. Fewer connections if the process may
   // not open so many files; the server raises that limit as far as it may.
   size_t max_connections = 4096;
@@ -150,7 +154,7 @@ struct NetworkFigures {
   uint64_t accepted = 0;                                    // connections
   uint64_t refused = 0;            // connections closed at once, for want of room
   uint64_t made_room = 0;          // strangers closed for other connections
-  uint64_t no_client_hello = 0;    // strangers whose bytes were no TLS
+  uint64_t no_client_hello = 0;    // strangers whose bytes were no TLS, or no PROXY header
   uint64_t overdue = 0;            // strangers closed because they were slow
   uint64_t failed_handshakes = 0;  // begun and not completed
   uint64_t resumed = 0;            // sessions that a ticket has opened

@@ -26,17 +26,6 @@ constexpr uint32_t kFirstPauseMs = 500;
 constexpr uint32_t kLastPauseMs = 30'000;
 constexpr uint32_t kFormerPauseMs = 30'000;  // of a device that does not know these last words
 
-std::string TextOf(const Address& address) {
-  char text[64] = {};
-  const bool is_ipv4 = address[10] == 0xff && address[11] == 0xff;
-  if (is_ipv4) {
-    uv_inet_ntop(AF_INET, &address[12], text, sizeof(text));
-    return text;
-  }
-  uv_inet_ntop(AF_INET6, address.data(), text, sizeof(text));
-  return std::string(text) + "/64";
-}
-
 int SocketOf(const uv_tcp_t& handle) {
   uv_os_fd_t socket = -1;
   (void)uv_fileno(reinterpret_cast<const uv_handle_t*>(&handle), &socket);
@@ -48,6 +37,17 @@ bool IsUpdate(const Request& request) {
 }
 
 }  // namespace
+
+std::string Server::Loop::TextOf(const Address& address) {
+  char text[64] = {};
+  const bool is_ipv4 = address[10] == 0xff && address[11] == 0xff;
+  if (is_ipv4) {
+    uv_inet_ntop(AF_INET, &address[12], text, sizeof(text));
+    return text;
+  }
+  uv_inet_ntop(AF_INET6, address.data(), text, sizeof(text));
+  return std::string(text) + "/64";
+}
 
 // The key under which the handshake succeeds, if the client holds one. A former key opens
 // nothing.

@@ -1,12 +1,19 @@
 // Connections until they have proved a device's key: see loop.h. Part of sotto::server/net.
 //
+// Behind a proxy a stranger enters from the proxy's address, and again from its own as soon as the
+// proxy has said which that is (proxy_header.h).
+//
 // A stranger costs a Client, and after its first byte the bytes of its ClientHello. admission.h
 // says who comes in, who leaves and who may begin a handshake.
+#include <cstddef>
+#include <fmt/format.h>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "net/client_hello.h"
 #include "net/loop.h"
+#include "net/proxy_header.h"
 
 namespace sotto::server {
 namespace {
@@ -34,9 +41,10 @@ void Server::Loop::AcceptBatch() {
   const LoopMonitor::Piece piece(monitor_, LoopWork::kAccept);
   const uint64_t end_ns = uv_hrtime() + kAcceptBudgetNs;
   const Id newest = admission_.newest();
-  const auto take = [&](int socket, const Address& from) {
+  const auto take = [&](int socket, const posix::IpAddress& from) {
     Open(socket, from);
-    return uv_hrtime() < end_ns && admission_.RoomFor(from, now()).leaves <= newest;
+    const Admission::Room room = admission_.RoomFor(posix::NetworkOf(from), now());
+    return uv_hrtime() < end_ns && room.leaves <= newest;
   };
   if (listener_->Accept(kAcceptsPerTurn, take) != posix::Acceptor::Result::kNoFiles) return;
   // A closed connection gives its file back, so the next turn can accept. Without one to close the
@@ -51,7 +59,8 @@ void Server::Loop::AcceptBatch() {
 }
 
 // Takes a connection in, or closes it. The limit is checked before anything is allocated.
-void Server::Loop::Open(int socket, const Address& from) {
+void Server::Loop::Open(int socket, const posix::IpAddress& peer) {
+  const Address from = posix::NetworkOf(peer);
   const Admission::Room room = admission_.RoomFor(from, now());
   Client* client = room.is_there ? Enter(from) : nullptr;
   if (client == nullptr) {
@@ -60,6 +69,7 @@ void Server::Loop::Open(int socket, const Address& from) {
     return;
   }
   ++figures_.accepted;
+  client->awaits_header = posix::IsIn(options_.proxies, peer);
   if (Client* leaves = Find(room.leaves)) {
     ++figures_.made_room;
     Close(*leaves, "made room for another connection");
@@ -100,6 +110,7 @@ void Server::Loop::OnStrangerBytes(Client& client, ByteSpan bytes) {
     return;
   }
   client.hello.insert(client.hello.end(), bytes.begin(), bytes.end());
+  if (client.awaits_header && !TakeProxyHeader(client)) return;
   const ByteSpan hello(client.hello.data(), client.hello.size());
   switch (CheckClientHello(hello)) {
     case ClientHello::kPartial:
@@ -110,9 +121,64 @@ void Server::Loop::OnStrangerBytes(Client& client, ByteSpan bytes) {
       return;
     case ClientHello::kImpossible:
       ++figures_.no_client_hello;
+      if (ReadProxyHeader(hello).state != ProxyHeader::State::kImpossible) {
+        TellOfProxy(client,
+                    "began with a PROXY header, and is closed: if your proxy has this address, add "
+                    "it to --proxies");
+      }
       Close(client, "sent no ClientHello");
       return;
   }
+}
+
+// Takes the proxy's header from the front of the bytes; false: it is not whole, or the client is
+// closed.
+bool Server::Loop::TakeProxyHeader(Client& client) {
+  const ProxyHeader header = ReadProxyHeader({client.hello.data(), client.hello.size()});
+  switch (header.state) {
+    case ProxyHeader::State::kPartial:
+      paused_.push_back(client.id);
+      return false;
+    case ProxyHeader::State::kImpossible:
+      ++figures_.no_client_hello;
+      TellOfProxy(client,
+                  "began without a PROXY header of version 2, and is closed: have the proxy send "
+                  "one (HAProxy: send-proxy-v2), or take its address out of --proxies");
+      Close(client, "its proxy sent no PROXY header");
+      return false;
+    case ProxyHeader::State::kWhole:
+      break;
+  }
+  client.hello.erase(client.hello.begin(),
+                     client.hello.begin() + static_cast<ptrdiff_t>(header.size));
+  client.awaits_header = false;
+  if (header.from) EnterFrom(client, posix::NetworkOf(*header.from));
+  return true;
+}
+
+// The stranger leaves the proxy's address and enters from its own, as if it came now. It has left a
+// place, so there is room.
+void Server::Loop::EnterFrom(Client& client, const Address& from) {
+  admission_.Leave(client.id, now());
+  const Admission::Room room = admission_.RoomFor(from, now());
+  const Id id = admission_.Enter(from, now());
+  auto entry = clients_.extract(client.id);
+  entry.key() = id;
+  clients_.insert(std::move(entry));
+  client.id = id;
+  client.from = from;
+  client.entered_ms = now();
+  if (Client* leaves = Find(room.leaves)) {
+    ++figures_.made_room;
+    Close(*leaves, "made room for another connection");
+  }
+}
+
+// All devices may be behind that proxy, so the operator must learn of it.
+//   what  it did, and what to do
+void Server::Loop::TellOfProxy(const Client& client, const char* what) {
+  const std::string text = fmt::format("a connection from {} {}", TextOf(client.from), what);
+  if (const auto line = lines_.Take(what, "", text, now())) events_.info(*line);
 }
 
 // After the events of each turn: what the turn's share of work for strangers is.

@@ -63,20 +63,26 @@ std::string Start(std::string settings) {
   return settings.empty() ? "start" : "start with " + settings;
 }
 
+std::string What(const JobAsk& ask) {
+  if (ask.act == JobAct::kStart) return Start(ask.settings);
+  if (ask.act == JobAct::kMove) return "move to " + ask.settings;
+  return fmt::format("{} job {}", Name(ask.act), ask.job);
+}
+
 std::string Line(const JobRequestEntry& request) {
-  std::string what = request.ask.act == JobAct::kStart
-                         ? Start(request.ask.settings)
-                         : fmt::format("{} job {}", Name(request.ask.act), request.ask.job);
+  std::string what = What(request.ask);
   if (!request.answer && request.ask.act == JobAct::kStart && request.ask.job != 0) {
     what += fmt::format(", in place of job {} unless that releases a round first", request.ask.job);
   }
   const std::optional<JobAnswer>& answer = request.answer;
-  return fmt::format("request {}, {}: {}, {}\n", request.number, Time(request.asked), what,
-                     answer ? fmt::format("{} {}: {}", Name(answer->outcome), Time(answer->since),
-                                          answer->outcome == JobOutcome::kBegun
-                                              ? fmt::format("job {}", answer->job)
-                                              : answer->reason)
-                            : "waits");
+  return fmt::format(
+      "request {}, {}: {}, {}\n", request.number, Time(request.asked), what,
+      answer ? fmt::format("{} {}: {}", Name(answer->outcome), Time(answer->since),
+                           answer->outcome == JobOutcome::kBegun && request.ask.act != JobAct::kMove
+                               ? fmt::format("job {}", answer->job)
+                               : answer->reason)
+      : request.ask.act == JobAct::kMove ? "and goes on there"
+                                         : "waits");
 }
 
 // Of the requests that have an answer: the newest ones that were refused since the last job began.

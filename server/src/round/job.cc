@@ -435,6 +435,7 @@ ReleaseResult Job::MakeRelease(PartialSum total, RoundOutcome* outcome) {
   outcome->unclipped_fraction = release.unclipped_fraction;
   outcome->device_accuracy = release.device_accuracy;
   outcome->figures = std::move(release.figures);
+  outcome->errors = std::move(release.errors);
   return release;
 }
 

@@ -82,9 +82,9 @@ static_assert(static_cast<int>(privacy::Power::kHalf) == static_cast<int>(RatePo
 static_assert(static_cast<int>(privacy::Power::kOne) == static_cast<int>(RatePower::kOne));
 RatePower ToDevice(privacy::Power power) { return static_cast<RatePower>(power); }
 
-int64_t TrainedLayers(const ModelInfo& model) {
+int64_t SharedLayers(const ModelInfo& model) {
   return std::count_if(model.layers.begin(), model.layers.end(),
-                       [](const nn::LayerPlan& layer) { return layer.trained() > 0; });
+                       [](const nn::LayerPlan& layer) { return layer.shared() > 0; });
 }
 
 // Half a scale in units of sigma, Q20.
@@ -195,9 +195,16 @@ void JobConfig::RequireTrainable() const {
           "momentum is in [0, 1), the clipping bound is finite and positive, the gradient clip is "
           "0 or from 1e-9 on");
   Require(
-      training.clip_by_layer == ClipByLayer::kNone || TrainedLayers(*model) > 1,
+      training.clip_by_layer == ClipByLayer::kNone || SharedLayers(*model) > 1,
       fmt::format("model {} has one layer to train: --clip-by-layer would change nothing; leave "
                   "it out, or name a model with more layers",
+                  model->name));
+  // See server/PRIVACY.md, "Personal layers".
+  Require(
+      model->personal == 0 || !codec->noise || plan.sampling != privacy::Sampling::kUniform,
+      fmt::format("model {} has personal layers, whose values remember in which rounds a device "
+                  "took part; no epsilon of --sampling uniform covers that: take passes, "
+                  "poisson or full",
                   model->name));
   Require(training.momentum == 0 || model->has_momentum,
           fmt::format("model {} trains without momentum: leave --momentum out, or name a model "

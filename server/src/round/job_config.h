@@ -98,6 +98,15 @@ struct JobConfig {
   // of the scale plan.accuracy_scale.
   bool evaluates_on_devices = false;
 
+  // Rising upper ends of the bins of a histogram of prediction errors (error_histogram.h), fewer
+  // than the model has parameters; empty: none is asked for. In the plan's last round the devices
+  // send C times their histograms in place of updates, as the first coordinates, and the model
+  // stays as it is. To the accountants it is a round like any other. In simulations only.
+  std::vector<float> error_edges;
+  bool MeasuresErrors(uint32_t round) const {
+    return !error_edges.empty() && int64_t{round} + 1 == plan.rounds;
+  }
+
   // Local training. learning_rate is the base rate; TaskFor() sets it, rate_first and rate_power
   // for a round, from LearningRates().
   TrainingOptions training;

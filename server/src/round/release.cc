@@ -73,6 +73,19 @@ UpdateFigures FiguresOf(const NoisySum& noisy, Span<const float> update, const s
   return figures;
 }
 
+// The first coordinates of the mean update are the cohort's mean histogram, times C.
+ErrorHistogram HistogramOf(const JobConfig& config, const TrainTask& task, const NoisySum& noisy) {
+  const double devices_per_unit = noisy.divisor / static_cast<double>(task.training.clip_l2);
+  ErrorHistogram histogram;
+  histogram.edges = config.error_edges;
+  for (const int64_t sum : noisy.sum.first(config.error_edges.size() + 1)) {
+    const double mean = static_cast<double>(sum) * noisy.unit / noisy.divisor;
+    histogram.counts.push_back(mean * devices_per_unit);
+  }
+  histogram.noise_deviation = noisy.noise_sigma * devices_per_unit;
+  return histogram;
+}
+
 }  // namespace
 
 double MeanNoiseSigma(const JobConfig& config, const TrainTask& task, double cohort) {
@@ -102,12 +115,16 @@ ReleaseResult MakeRelease(const JobConfig& config, const privacy::Plan& plan, co
                           cohort,
                           MeanNoiseSigma(config, task, cohort),
                           {tensors.data(), tensors.size()}};
+  release.parameters.assign(parameters.begin(), parameters.end());
+  if (config.MeasuresErrors(task.round)) {
+    release.errors = HistogramOf(config, task, noisy);
+    return release;
+  }
   const std::vector<float> update = estimator.Estimate(noisy);
   if (config.process.observes_updates) {
     release.figures =
         FiguresOf(noisy, {update.data(), update.size()}, config.aggregation.smoothing_order);
   }
-  release.parameters.assign(parameters.begin(), parameters.end());
   // Divergence follows from the noisy sum. So the round counts as released and is charged, and the
   // model stays unchanged.
   release.diverged = !optimiser.Step({update.data(), update.size()},

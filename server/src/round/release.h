@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "aggregate/partial_sum.h"
+#include "evaluation/error_histogram.h"
 #include "round/job_config.h"
 #include "sotto/messages.h"
 #include "sotto/research/estimator.h"
@@ -43,6 +44,7 @@ struct ReleaseResult {
   // With evaluation on devices: how well the round's model does, the one before this release.
   std::optional<privacy::AccuracyEstimate> device_accuracy;
   std::optional<UpdateFigures> figures;  // if the configuration asks for them
+  std::optional<ErrorHistogram> errors;  // of a round that measures them; the model is the old one
 };
 
 // Deviation of the noise on each coordinate of the mean update, model units. The sum holds the

@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/open_store.h"
 #include "base/json_text.h"
 #include "base/wall_clock.h"
 #include "overview/overview.h"
@@ -35,7 +36,7 @@ std::string LiveFileOf(const std::string& store) { return ServersFile(store, "-l
 }  // namespace
 
 std::string ServersFile(const std::string& store, const char* ending) {
-  return std::filesystem::weakly_canonical(store).string() + ending;
+  return FilesBeside(store) + ending;
 }
 
 void RequireServersFile(const std::string& path) {

@@ -1,10 +1,13 @@
 #include "service/session.h"
 
+#include <chrono>
 #include <fmt/format.h>
+#include <thread>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "backends/copy_store.h"
 #include "backends/open_store.h"
 #include "base/counted.h"
 #include "base/gave_up.h"
@@ -23,20 +26,67 @@ namespace {
 
 constexpr char kHowToStart[] = "no job runs; the next one: sotto job start";
 
-// The store, with its jobs claimed by this process.
-std::unique_ptr<Store> OpenToServe(const std::string& path) {
-  std::unique_ptr<Store> store = OpenStore(path);
-  store->ClaimJobs();
-  return store;
+// Waits for the store, half a second each time, and is alive to a service manager meanwhile.
+class StoreWait {
+ public:
+  void Wait() {
+    constexpr auto kAskAgain = std::chrono::milliseconds(500);
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    signs_.Alive(
+        static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
+    std::this_thread::sleep_for(kAskAgain);
+  }
+
+ private:
+  posix::WatchdogSigns signs_;
+};
+
+// Makes this process the one that runs the store's jobs, as soon as no other one does. Returns
+// whether it had to wait.
+bool ClaimInTurn(Store& store, const ServeLog& log) {
+  StoreWait wait;
+  for (bool waited = false;; waited = true) {
+    try {
+      store.ClaimJobs();
+      if (waited) log.Write(fmt::format("{}: this server takes over", store.name()));
+      return waited;
+    } catch (const ServedByAnother&) {
+      if (!waited) {
+        const std::string line =
+            fmt::format("standby: {}: process {} serves it; this server waits for its end",
+                        store.name(), store.Server().value_or("unknown"));
+        log.Write(line);
+        posix::TellReady();  // it is what it is there for
+        posix::TellStatus(line);
+      }
+    }
+    wait.Wait();
+  }
+}
+
+// The store, once it can be reached again.
+std::unique_ptr<Store> Reopen(const std::string& where, const ServeLog& log) {
+  StoreWait wait;
+  for (std::string said;;) {
+    wait.Wait();
+    try {
+      return OpenStore(where);
+    } catch (const StoreLost& error) {
+      if (said == error.what()) continue;
+      said = error.what();
+      log.Write("WARNING: " + said);
+      posix::TellStatus(said);
+    }
+  }
 }
 
 }  // namespace
 
-ServeSession::ServeSession(const ServeRequest& request)
+ServeSession::ServeSession(const ServeRequest& request, std::unique_ptr<Store> store)
     : request_(request),
       options_(ServerOptionsOf(request)),
       leftovers_(BackupLeftovers(request.store)),
-      store_(OpenToServe(request.store)),
+      store_(std::move(store)),
       live_(request.store, store_->Server().value_or("")),
       shared_(*store_),
       fleet_(shared_),
@@ -197,6 +247,8 @@ Job* ServeSession::Begin(const History& history, const JobRequestEntry& request)
     return Make(ChoiceOf(history, request));
   } catch (const FleetChanged&) {
     return nullptr;  // the next look plans it for the fleet that there is then
+  } catch (const StoreLost&) {
+    throw;
   } catch (const std::exception& error) {
     if (Refuse(request.number, error.what())) {
       SayLater(fmt::format("WARNING: request {} begins no job in {}: {}", request.number,
@@ -386,11 +438,15 @@ void ServeSession::Run() {
     posix::TellStopping();
     Finish(is_over);
   } catch (const StaleLog& error) {
+    shared_.With([](Store& store) { store.RequireServer(); });  // another one may have written it
     const bool is_over = !served_ || served_->job().phase() == Job::Phase::kFinished;
     try {  // `sotto status` then says what this copy is; a job that is over stays so
       if (!is_over) shared_.HaltJob({Halt::kWaiting, error.what()});
     } catch (const std::exception&) {
     }
+    throw;
+  } catch (const StoreLost& error) {
+    if (server_.signal() != 0) throw Stopped(server_.signal(), error.what());
     throw;
   }
 }
@@ -414,6 +470,29 @@ void ServeSession::Finish(bool is_over) {
   }
   if (server_.signal() != 0 && (stays() || !is_over)) throw Stopped(server_.signal(), reason);
   if (gave_up) throw GaveUp(why);
+}
+
+void ServeStore(ServeRequest request) {
+  (void)ServerOptionsOf(request);  // what is wrong is said now, not when a standby takes over
+  const ServeLog log(request.log, request.verbose ? "debug" : request.log_level);
+  std::string said;
+  for (std::unique_ptr<Store> store = OpenStore(request.store);;
+       store = Reopen(request.store, log)) {
+    try {
+      if (ClaimInTurn(*store, log)) request.new_job = false;
+      said.clear();
+      ServeSession(request, std::move(store)).Run();
+      return;
+    } catch (const StoreLost& error) {
+      if (said != error.what()) {
+        log.Write(fmt::format(
+            "WARNING: {}; this server begins again from the store, as after a kill", error.what()));
+      }
+      said = error.what();
+    }
+    request.new_job = false;  // what it began goes on
+    store.reset();
+  }
 }
 
 }  // namespace sotto::server

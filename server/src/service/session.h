@@ -1,9 +1,8 @@
 // One start of `sotto serve`: the store, the server, and everything that watches them, as long as
 // the process lives; and the job that it serves now. Part of sotto::server/service.
 //
-// The constructor does what can fail before a job begins in the store: it opens the store and
-// listens. Run() serves the job that the options ask for, and unless they say --once all that
-// follow.
+// The constructor does what can fail before a job begins in the store: it listens. Run() serves the
+// job that the options ask for, and unless they say --once all that follow.
 //
 // Events come on the thread of Run(), but for the ledger's entries and looks at the store, which
 // come from the server's pool.
@@ -34,9 +33,10 @@ namespace sotto::server {
 
 class ServeSession : private JobSource {
  public:
-  // The request must outlive the session. Throws std::invalid_argument for wrong options, and what
-  // opening the store and the ports throws.
-  explicit ServeSession(const ServeRequest& request);
+  // The request must outlive the session.
+  //   store  whose jobs this process has claimed
+  // Throws std::invalid_argument for wrong options, and what opening the ports throws.
+  ServeSession(const ServeRequest& request, std::unique_ptr<Store> store);
   ServeSession(const ServeSession&) = delete;
   ServeSession& operator=(const ServeSession&) = delete;
 
@@ -113,5 +113,10 @@ class ServeSession : private JobSource {
   std::vector<JobRequestEntry> requests_;  // as the pool saw them last
   std::vector<std::string> due_;           // lines that the loop's thread writes
 };
+
+// Sessions of one request, until one ends by itself or by a signal: it waits while another server
+// has the store, and begins again, from the store alone, when the store was lost (StoreLost).
+// Throws as ServeSession does, and what opening the store throws.
+void ServeStore(ServeRequest request);
 
 }  // namespace sotto::server

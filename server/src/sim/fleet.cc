@@ -33,6 +33,9 @@ Key PartitionKey(std::optional<uint64_t> seed, const Key& run_key) {
 }
 
 const char* Advice(Status status) {
+  if (status == Status::kStoreFailed) {
+    return "; its personal layers cannot be kept: set TMPDIR to a folder with more room";
+  }
   return status == Status::kNotFinite ? "; training diverged: lower the learning rate" : "";
 }
 
@@ -79,6 +82,7 @@ TrainingReport RunClient(uint32_t index, const LocalDevice& device, Job& job,
     }
     Require(status, device, job);
   }
+  Require(client.local_round().kept(), device, job);
   return ReportOf(client.local_round());
 }
 
@@ -102,6 +106,7 @@ TrainingReport RunBaseline(uint32_t index, const LocalDevice& device, Job& job,
   LocalRound round(FastEngine());
   Require(round.Begin(task, device, buffers), device, job);
   for (bool done = false; !done;) Require(round.Step(&done), device, job);
+  Require(round.kept(), device, job);
   std::vector<int32_t> values(device.model->parameters);
   Require(round.ClippedUpdate({values.data(), values.size()}), device, job);
   Key key;
@@ -164,6 +169,7 @@ Fleet::Fleet(const FleetOptions& options, const ModelInfo& model, const Dataset&
     registry_.Register(
         {fmt::format("sim-{:06}", i), posix::DeriveKey(run_key, key_label::kDevice, i)});
   }
+  if (model.personal > 0) personal_ = std::make_unique<PersonalValues>(model, options.devices);
 }
 
 bool Fleet::DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const {
@@ -195,14 +201,21 @@ void Fleet::RequireSomeTraining(const Report& report, const Job& job) {
                                        StatusName(report.failure), Advice(report.failure)));
 }
 
-Fleet::Report Fleet::RunRound(Job& job, int threads) const {
+Fleet::Report Fleet::RunRound(Job& job, int threads) {
   const Report report = RunPart(job, threads, OneRank(), nullptr);
   RequireSomeTraining(report, job);
   return report;
 }
 
+// The model of a round that measures errors; null for one that trains.
+std::unique_ptr<const MeasuringModel> Fleet::MeasuringModelFor(const Job& job) const {
+  if (!job.config().MeasuresErrors(job.round())) return nullptr;
+  return std::make_unique<const MeasuringModel>(model_, job.parameters(), job.config().error_edges,
+                                                job.clip_l2());
+}
+
 Fleet::Report Fleet::RunPart(Job& job, int threads, const Ranks& ranks,
-                             const std::function<bool()>& must_stop) const {
+                             const std::function<bool()>& must_stop) {
   // Each device is of one rank in this attempt. Those that train are dealt by their place in the
   // cohort, so that each rank has as many, give or take one.
   std::vector<bool> is_here(registry_.size());
@@ -223,32 +236,43 @@ Fleet::Report Fleet::RunPart(Job& job, int threads, const Ranks& ranks,
                                         training.momentum > 0, training.gradient_clip > 0),
                     {}});
   }
+  const std::unique_ptr<const MeasuringModel> measuring = MeasuringModelFor(job);
+  const ModelInfo& model = measuring == nullptr ? model_ : *measuring;
   std::vector<TrainingReport> trainings(drawn.size());
   std::atomic<bool> is_stopped{false};
   ParallelFor(workers, drawn.size(), [&](size_t i, int worker) {
     if (must_stop && must_stop()) is_stopped = true;
-    if (!is_stopped) trainings[i] = RunDevice(drawn[i], job, pool[static_cast<size_t>(worker)]);
+    if (!is_stopped) {
+      trainings[i] = RunDevice(drawn[i], job, model, pool[static_cast<size_t>(worker)]);
+    }
   });
   Report report = Count(trainings);
   report.is_stopped = is_stopped;
   return report;
 }
 
-TrainingReport Fleet::RunDevice(uint32_t index, Job& job, Worker& worker) const {
+TrainingReport Fleet::RunDevice(uint32_t index, Job& job, const ModelInfo& model, Worker& worker) {
   const Device& identity = registry_[index];
   DeviceShare share(data_, partition_.DeviceSamples(index), options_.held_out);
   share.CopyGenerated(&worker.samples);
   const HeldOut held_out = MakeHeldOut(share.held_out_source());
   SeededEntropy entropy(identity.secret);
+  const bool measures = &model != &model_;  // on samples that the device did not train on
   LocalDevice device;
-  device.model = &model_;
+  device.model = &model;
   device.device_id = BytesOf(identity.id);
   device.secret = identity.secret;
-  device.samples = share.source();
+  device.samples = measures && options_.held_out > 0 ? share.held_out_source() : share.source();
   device.held_out = &held_out;
   device.port = posix::SystemPort();
   device.port.entropy = SeededEntropy::Fill;
   device.port.context = &entropy;
+  std::optional<PersonalValues::Device> own;
+  PersistentStore store;
+  if (personal_) {
+    store = own.emplace(*personal_, index).store();
+    device.store = &store;
+  }
   const auto run = job.config().codec->servable ? RunClient : RunBaseline;
   return run(index, device, job, entropy, worker.memory);
 }

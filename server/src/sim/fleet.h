@@ -6,11 +6,15 @@
 // depends on its own keys, the round and the attempt, so results do not depend on the number of
 // threads.
 //
+// Personal layers. The fleet keeps each device's values (personal_values.h) from round to round, as
+// long as it lives.
+//
 // One thread at a time; RunRound() starts its own threads.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +22,9 @@
 #include "ranks/ranks.h"
 #include "round/devices.h"
 #include "round/job.h"
+#include "sim/device_accuracies.h"
+#include "sim/measuring_model.h"
+#include "sim/personal_values.h"
 #include "sotto/client.h"
 #include "sotto/data/dataset.h"
 #include "sotto/data/partitions.h"
@@ -67,13 +74,22 @@ class Fleet {
   // train, encode and upload, `threads` devices at a time. Throws std::runtime_error if all
   // trainings failed, or if a device fails in another way; the error names the device and the
   // status.
-  Report RunRound(Job& job, int threads) const;
+  Report RunRound(Job& job, int threads);
 
   // The same for this rank's part of these devices; what all ranks report is for
   // RequireSomeTraining().
   //   must_stop  asked before each device; true: the others are left out. Null: never
-  Report RunPart(Job& job, int threads, const Ranks& ranks,
-                 const std::function<bool()>& must_stop) const;
+  Report RunPart(Job& job, int threads, const Ranks& ranks, const std::function<bool()>& must_stop);
+
+  // How well a model does on the samples that devices hold out. Absent: no device holds one out.
+  //   shared           [model.parameters]
+  //   options          of a device's training; its bound and its length do not count
+  //   fine_tune_steps  0: nothing is fine-tuned
+  // Throws std::runtime_error that names the device if a fine-tuning fails. The model tells classes
+  // apart.
+  std::optional<DeviceAccuracies> EvaluateDevices(Span<const float> shared,
+                                                  const TrainingOptions& options,
+                                                  uint32_t fine_tune_steps, int threads) const;
 
   // If all trainings failed, no later round can be better: throws the std::runtime_error of
   // RunRound().
@@ -83,7 +99,9 @@ class Fleet {
   bool DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const;
   void CheckIn(Job& job, const std::vector<bool>& is_here) const;
   struct Worker;
-  TrainingReport RunDevice(uint32_t index, Job& job, Worker& worker) const;
+  std::unique_ptr<const MeasuringModel> MeasuringModelFor(const Job& job) const;
+  TrainingReport RunDevice(uint32_t index, Job& job, const ModelInfo& model, Worker& worker);
+  class Evaluator;
 
   FleetOptions options_;
   const ModelInfo model_;  // trains by blocks: the bits of a board, faster
@@ -91,6 +109,7 @@ class Fleet {
   Key run_key_;
   Partition partition_;
   DeviceRegistry registry_;
+  std::unique_ptr<PersonalValues> personal_;  // null: the model has no personal layers
 };
 
 }  // namespace sotto::server

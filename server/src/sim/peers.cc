@@ -25,8 +25,8 @@ namespace {
 
 std::string AdviceAbout(Status status) {
   if (status == Status::kMismatch) {
-    return "; the job does not suit the model: unit sample needs one Dense layer and a rate that "
-           "is not too large";
+    return "; the job does not suit the model: nodes train no personal layers, and unit sample "
+           "needs one Dense layer and a rate that is not too large";
   }
   return status == Status::kInvalidArgument ? "; a node needs the samples of one batch" : "";
 }

@@ -141,6 +141,20 @@ std::optional<privacy::AccuracyEstimate> AccuracyFromState(const Json& json) {
   return estimate;
 }
 
+Json ErrorsToState(const ErrorHistogram& errors) {
+  return {{"edges", errors.edges},
+          {"counts", errors.counts},
+          {"noise_deviation", errors.noise_deviation}};
+}
+
+ErrorHistogram ErrorsFromState(const Json& json) {
+  ErrorHistogram errors;
+  for (const Json& edge : json.at("edges")) ReadNumber(edge, errors.edges.emplace_back());
+  for (const Json& count : json.at("counts")) ReadNumber(count, errors.counts.emplace_back());
+  ReadNumber(json.at("noise_deviation"), errors.noise_deviation);
+  return errors;
+}
+
 Json ReportToState(const RoundReport& report) {
   Json json;
   VisitMembers(report, [&](const char* name, const auto& value) { json[name] = value; });
@@ -148,6 +162,8 @@ Json ReportToState(const RoundReport& report) {
   json["unclipped_fraction"] = unclipped ? Json(*unclipped) : Json(nullptr);
   json["device_accuracy"] = AccuracyToState(report.outcome.device_accuracy);
   json["evaluation"] = report.evaluation ? EvaluationToState(*report.evaluation) : Json(nullptr);
+  // Only the last round of a job that measures errors has this field.
+  if (report.outcome.errors) json["errors"] = ErrorsToState(*report.outcome.errors);
   // Only jobs that average their models have this field.
   if (report.average_evaluation) {
     json["average_evaluation"] = EvaluationToState(*report.average_evaluation);
@@ -164,6 +180,7 @@ RoundReport ReportFromState(const Json& json) {
   report.outcome.device_accuracy = AccuracyFromState(json.at("device_accuracy"));
   const Json& evaluation = json.at("evaluation");
   if (!evaluation.is_null()) report.evaluation = EvaluationFromState(evaluation);
+  if (json.contains("errors")) report.outcome.errors = ErrorsFromState(json["errors"]);
   if (json.contains("average_evaluation")) {
     report.average_evaluation = EvaluationFromState(json["average_evaluation"]);
   }
@@ -409,6 +426,12 @@ RunState ReadRunState(const std::string& path) {
   return RunStateFromText(path, text->text);
 }
 
+bool HasItsErrors(const JobConfig& job, const RoundOutcome& outcome) {
+  if (!outcome.errors) return !job.MeasuresErrors(outcome.round);
+  return job.MeasuresErrors(outcome.round) && outcome.errors->edges == job.error_edges &&
+         outcome.errors->counts.size() == job.error_edges.size() + 1;
+}
+
 void RequireRoundsOf(const RunState& state, const JobConfig& job) {
   const privacy::Plan& plan = job.plan;
   const bool has_noise = job.codec->noise;
@@ -429,7 +452,8 @@ void RequireRoundsOf(const RunState& state, const JobConfig& job) {
                       outcome.topped_up == topped_up && outcome.checked_in >= job.min_devices &&
                       (is_last || !outcome.diverged) &&
                       outcome.unclipped_fraction.has_value() == is_adaptive &&
-                      outcome.device_accuracy.has_value() == job.evaluates_on_devices;
+                      outcome.device_accuracy.has_value() == job.evaluates_on_devices &&
+                      HasItsErrors(job, outcome);
     if (fits) continue;
     Refuse(
         state.file,

@@ -100,6 +100,12 @@ class Run {
         job_(config.job, fleet_.registry(), log_, posix::DeriveKey(run_key_, key_label::kServer),
              StateOf(config)) {
     RequireEvaluable(model_, test_);
+    if (model_.personal > 0 && ranks_.count() > 1) {
+      throw std::invalid_argument(
+          fmt::format("model {} has personal layers, which stay with the process that trains them, "
+                      "and devices change their rank: simulate it in one process",
+                      model_.name));
+    }
   }
 
   SimulationResult ToItsEnd(const std::function<void(const RoundReport&)>& on_round) {
@@ -223,6 +229,19 @@ class Run {
                             ranks_);
   }
 
+  bool EvaluatesDevices() const {
+    const bool is_asked = model_.personal > 0 || config_.fine_tune_steps > 0;
+    return is_asked && config_.fleet.held_out > 0 && model_.classes > 0 && !result_.stopped;
+  }
+
+  // With the training of the last released round.
+  std::optional<DeviceAccuracies> EvaluateDevices(const JobState& job) const {
+    const uint32_t round = job.next_round == 0 ? 0 : job.next_round - 1;
+    const TrainTask task = config_.job.TaskFor(round, config_.job.ClipFor(round));
+    return fleet_.EvaluateDevices({job.parameters.data(), job.parameters.size()}, task.training,
+                                  config_.fine_tune_steps, config_.threads);
+  }
+
   // The job after its last whole round: an attempt may be open, which nobody finishes.
   void End() {
     const std::vector<RoundReport>& rounds = result_.rounds;
@@ -240,6 +259,7 @@ class Run {
     } else {
       result_.last = result_.initial;
     }
+    if (EvaluatesDevices()) result_.by_device = EvaluateDevices(job);
     result_.average = whole_rounds_ ? std::move(whole_rounds_->average) : job_.Average();
     result_.parameters = job.parameters;
     result_.finish_reason = result_.stopped ? fmt::format("stopped: {} of {} rounds are released",
@@ -283,7 +303,7 @@ class Run {
   const ModelInfo& model_;
   const Dataset& test_;
   const Key run_key_;
-  const Fleet fleet_;
+  Fleet fleet_;
   RunLog log_;
   Job job_;
   SimulationResult result_;

@@ -22,12 +22,19 @@ namespace sotto::server {
 struct SimulationConfig {
   JobConfig job;
   FleetOptions fleet;
+  // Of the threshold that is found from the histogram of prediction errors, JobConfig::error_edges.
+  double threshold_quantile = 0.99;
   std::optional<uint64_t> seed;  // absent: the operating system's entropy
   int threads = 1;
 
   // The model is evaluated before the first round, after every round whose number divides by this
   // one, after the plan's last round, and at the end. 0: never.
   uint32_t evaluate_every = 1;
+
+  // The final model is evaluated on each device's held-out samples, if it has personal layers or
+  // steps are to be made: see DeviceAccuracies. Without held-out samples, or without classes, it is
+  // not.
+  uint32_t fine_tune_steps = 0;
 
   // The rounds whose exact mean update the result keeps, from 0. Empty unless the codec is exact.
   std::set<uint32_t> update_rounds;
@@ -69,6 +76,7 @@ struct SimulationResult {
   std::vector<float> parameters;  // of the final model
   std::vector<float> average;     // of the models, if the job asks for it; else empty
   std::optional<Evaluation> average_evaluation;  // of that
+  std::optional<DeviceAccuracies> by_device;     // of the final model; absent: not asked for
   std::vector<MeanUpdateOfRound> updates;        // of SimulationConfig::update_rounds
   RunState state;                                // where a later simulation can go on
   std::string finish_reason;

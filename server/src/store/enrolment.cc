@@ -34,13 +34,13 @@ void AppendBytes(ByteSpan bytes, std::string* text) {
 }
 
 void AppendServer(const posix::KitSettings& settings, std::string* text) {
-  const std::optional<posix::HostPort> server = posix::ParseHostPort(settings.server);
-  if (!server) return;
+  const std::vector<posix::HostPort> servers = posix::ParseServers(settings.server);
+  if (servers.empty()) return;
   fmt::format_to(std::back_inserter(*text),
                  "\n// The server, for a board that opens connections itself.\n"
                  "static const char kSottoServerHost[] = \"{}\";\n"
                  "static const uint16_t kSottoServerPort = {};\n",
-                 server->host, server->port);
+                 servers.front().host, servers.front().port);
   if (settings.accept_model.empty()) return;
   const std::vector<std::string> digests = posix::AcceptedDigests(settings.accept_model);
   if (digests.empty()) return;

@@ -143,9 +143,12 @@ enum class JobAct {
   kStart,
   kStop,
   kResume,  // to go on with a job that is over
+  kMove,    // all that the store has goes on in another one; until it is answered nothing else does
 };
-constexpr privacy::Named<JobAct> kJobActs[] = {
-    {JobAct::kStart, "start"}, {JobAct::kStop, "stop"}, {JobAct::kResume, "resume"}};
+constexpr privacy::Named<JobAct> kJobActs[] = {{JobAct::kStart, "start"},
+                                               {JobAct::kStop, "stop"},
+                                               {JobAct::kResume, "resume"},
+                                               {JobAct::kMove, "move"}};
 inline const char* Name(JobAct act) { return privacy::NameIn(kJobActs, act); }
 
 struct JobAsk {
@@ -153,7 +156,9 @@ struct JobAsk {
   // Which, of kStop and kResume. Of kStart: the one that it replaces, if that has released no round
   // by then; 0: none.
   int64_t job = 0;
-  std::string settings;  // of kStart: the job's options, as text of a file of --config
+  // Of kStart: the job's options, as text of a file of --config. Of kMove: the name of the other
+  // store.
+  std::string settings;
   // Somebody has seen what it adds to earlier jobs on its devices, and agreed.
   bool agreed = false;
   // Of kStart whose settings name a model file: that model, as posix::BundleOf() has it. The server

@@ -178,6 +178,15 @@ std::string DescribeRecovery(const History& history, const JobEntry& job) {
                             DescribeCap(history));
 }
 
+std::string DescribeRecovery(const History& history) {
+  if (!history.recovery) return "";
+  for (const JobEntry& job : history.jobs) {
+    if (std::string text = DescribeRecovery(history, job); !text.empty()) return text;
+  }
+  return fmt::format("recovered {:%F %T}Z from an older copy",
+                     fmt::gmtime(static_cast<std::time_t>(history.recovery->since)));
+}
+
 std::string WhyUnbounded(const History& history) {
   if (!history.recovery || history.recovery->life) return "";
   const std::vector<int64_t> unshown = UnshownDevices(history);

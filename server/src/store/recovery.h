@@ -80,6 +80,8 @@ std::string DescribeCap(const History& history);
 // The last recovery, of the job with which its copy ended, and what devices have shown since; for
 // the operator. Empty: it is of another job, or there is none.
 std::string DescribeRecovery(const History& history, const JobEntry& job);
+// The same of whatever job it is. Empty: the store is no recovered copy.
+std::string DescribeRecovery(const History& history);
 
 // Why no new job can begin, or no first life epsilon can be set: an eligible device that nothing
 // bounds. Empty: there is none.

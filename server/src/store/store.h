@@ -18,9 +18,10 @@
 // the others add and revoke devices, and read. Each call reads its data anew and sees one moment; a
 // call waits while another process commits.
 //
-// To add a kind of store: a class that implements Store, its row in open_store.cc, its lines in
-// CMakeLists.txt, a test. An implementation keeps nothing in memory except the number of the job
-// that it began or resumed.
+// To add a database: classes that implement Database (backends/sql.h) and StorePlace
+// (backends/store_place.h), its row in open_store.cc, its lines in CMakeLists.txt; the tests of the
+// store then run on it. An implementation keeps nothing in memory except the number of the job that
+// it began or resumed.
 //
 // Every error is a std::runtime_error that names the store, what failed, and what to do. One thread
 // at a time.
@@ -49,6 +50,18 @@ enum class StoreMode {
 
 // BeginJob() of a new job: devices have changed since they were loaded. Nothing was begun.
 struct FleetChanged : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The store cannot be reached now, or another server has taken it over. A commit that was under way
+// is in it or is not. Everything in memory may be old: start anew from the store.
+struct StoreLost : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// ClaimJobs(): another server runs the store's jobs, and this process may wait for its end and call
+// again.
+struct ServedByAnother : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
@@ -104,7 +117,8 @@ class Store : public JobLog {
   virtual std::vector<FormerKey> LoadFormerKeys() = 0;
 
   // What any process has changed about devices since the last LoadDevices() or TakeChanges(), in
-  // its order. Cheap if nothing has changed.
+  // its order. Cheap if nothing has changed. Throws as RequireServer(): by this a server that has
+  // nothing to write notices that it serves no more.
   virtual std::vector<DeviceChange> TakeChanges() = 0;
 
   // The number of the last record: if it is the same, so is all that ReadHistory() reads. Cheap.
@@ -145,8 +159,13 @@ class Store : public JobLog {
   virtual StoredModel ReadModel(int64_t job, int64_t round) = 0;
 
   // Makes this process the one that runs the store's jobs, until the store is closed. BeginJob()
-  // does so, too. Throws std::runtime_error that names the process which does so already.
+  // does so, too. Throws std::runtime_error that names the process which does so already:
+  // ServedByAnother of a store that a second server may wait for.
   virtual void ClaimJobs() = 0;
+
+  // Throws StoreLost if this process has claimed them and another one has taken them over since. A
+  // receipt that seems to be of another log may then be of what that one has written.
+  virtual void RequireServer() = 0;
 
   // The process that has claimed them, for people; absent: none.
   virtual std::optional<std::string> Server() = 0;

@@ -324,6 +324,47 @@ std::string DescribeTest(const SimulationResult& result, const SampleInfo& test)
       first ? fmt::format("{:.4f}", first->loss) : kNotEvaluated, DescribeClasses(last, test));
 }
 
+std::string QuantilesText(const AccuracySpread& of) {
+  std::string text;
+  for (const double quantile : of.quantiles) text += fmt::format("  {:.4f}", quantile);
+  return text;
+}
+
+// A table of the accuracies on what devices hold out.
+std::string DescribeByDevice(const SimulationResult& result) {
+  if (!result.by_device) return "";
+  const DeviceAccuracies& all = *result.by_device;
+  std::string text = fmt::format(
+      "  by device      accuracy on the held-out samples of {}\n"
+      "                 {:<26}  mean  ",
+      Counted(all.devices, "device"), "");
+  for (const double share : AccuracySpread::kShares)
+    text += fmt::format("  {:>4.0f} %", 100 * share);
+  const auto row = [&](const std::string& name, const AccuracySpread& of) {
+    text += fmt::format("\n                 {:<26}{:.4f}{}", name, of.mean, QuantilesText(of));
+  };
+  row(all.personal ? "initial personal layers" : "the model", all.global);
+  if (all.personal) row("own personal layers", *all.personal);
+  if (all.fine_tuned) {
+    row(fmt::format("{} more", Counted(all.fine_tune_steps, "local step")), *all.fine_tuned);
+  }
+  return text + "\n";
+}
+
+// The values that no server has.
+std::string DescribePersonal(const SimulationConfig& config, const SimulationResult& result) {
+  const ModelInfo& model = *config.job.model;
+  if (model.personal == 0) return "";
+  std::string text = fmt::format(
+      "  personal       {} of {} parameters stay on their device; figures on the test set are with "
+      "the\n                 values that all devices start from\n",
+      model.personal, model.trained());
+  if (config.fleet.held_out == 0 && model.classes > 0) {
+    text += "                 --held-out 0.2 would evaluate each device's own model\n";
+  }
+  return text + DescribeByDevice(result);
+}
+
 std::string DescribeAverage(const JobConfig& job, const SimulationResult& result) {
   if (!result.average_evaluation) return "";
   return fmt::format("  average        {} of the models' average ({})\n",
@@ -341,6 +382,71 @@ std::string DescribeServerStep(const AggregationOptions& options) {
                         options.smoothing_axes == 1 ? "one axis" : "two axes");
   }
   return text + fmt::format("; optimiser {}, rate {:g}\n", optimiser, options.server_learning_rate);
+}
+
+Json ToJson(const std::optional<AccuracySpread>& of) {
+  if (!of) return nullptr;
+  Json json = {{"mean", of->mean}};
+  for (size_t i = 0; i < of->quantiles.size(); ++i) {
+    json[fmt::format("p{:.0f}", 100 * AccuracySpread::kShares[i])] = of->quantiles[i];
+  }
+  return json;
+}
+
+Json ByDeviceToJson(const std::optional<DeviceAccuracies>& all) {
+  if (!all) return nullptr;
+  return {{"devices", all->devices},
+          {"global", ToJson(all->global)},
+          {"personal", ToJson(all->personal)},
+          {"fine_tune_steps", all->fine_tune_steps},
+          {"fine_tuned", ToJson(all->fine_tuned)}};
+}
+
+// Of the round that measured errors; null if there is none, or the run did not come to it.
+const ErrorHistogram* ErrorsIn(const SimulationResult& result) {
+  if (result.rounds.empty() || !result.rounds.back().outcome.errors) return nullptr;
+  return &*result.rounds.back().outcome.errors;
+}
+
+// Four decimals of a share, with its noise.
+std::string ThresholdText(const FleetThreshold& found) {
+  return fmt::format("{:.9g}: {:.4f} +- {:.4f} of the prediction errors are above it",
+                     found.threshold, found.share_above, found.bar);
+}
+
+std::string DescribeThreshold(const SimulationConfig& config, const SimulationResult& result) {
+  if (config.job.error_edges.empty()) return "";
+  const ErrorHistogram* const errors = ErrorsIn(result);
+  if (errors == nullptr) return "  threshold      not known: the last round has not measured it\n";
+  const auto found = ThresholdOf(*errors, config.threshold_quantile);
+  const std::string text =
+      found ? ThresholdText(*found)
+            : fmt::format(
+                  "none: more than {:.4g} of the errors, or of the noise, are above every "
+                  "edge",
+                  1 - config.threshold_quantile);
+  return fmt::format(
+      "  threshold      {}\n"
+      "                 from {} of the last round, each device counting alike{}\n",
+      text, Counted(errors->counts.size(), "bin"),
+      config.job.codec->noise ? "; within the epsilon" : "");
+}
+
+void AddThreshold(const SimulationConfig& config, const SimulationResult& result, Json& json) {
+  for (const char* name :
+       {"threshold", "threshold_share_above", "threshold_bar", "error_histogram"}) {
+    json[name] = nullptr;
+  }
+  const ErrorHistogram* const errors = ErrorsIn(result);
+  if (errors == nullptr) return;
+  json["error_histogram"] = {{"edges", errors->edges},
+                             {"counts", errors->counts},
+                             {"noise_deviation", errors->noise_deviation}};
+  const auto found = ThresholdOf(*errors, config.threshold_quantile);
+  if (!found) return;
+  json["threshold"] = std::stod(fmt::format("{}", found->threshold));
+  json["threshold_share_above"] = found->share_above;
+  json["threshold_bar"] = found->bar;
 }
 
 Json WarningsToJson(const JobConfig& job, const SimulationResult& result) {
@@ -396,7 +502,10 @@ std::string DescribeResult(const SimulationConfig& config, const SimulationResul
   std::string text =
       fmt::format("\n{} on {}: {}\n", job.model->name, data_name, result.finish_reason);
   text += DescribeTest(result, test);
+  text += DescribePersonal(config, result);
+  if (job.model->personal == 0) text += DescribeByDevice(result);
   text += DescribeAverage(job, result);
+  text += DescribeThreshold(config, result);
   text += DescribeShares(config, result);
   text += DescribeServerStep(job.aggregation);
   text += DescribePrivacy(job, result, config.seed.has_value());
@@ -447,8 +556,12 @@ nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const Simula
   json["initial_accuracy"] = AccuracyToJson(result.initial);
   json["evaluation"] = EvaluationOrNull(result.last, test);
   json["initial_evaluation"] = EvaluationOrNull(result.initial, test);
+  json["personal_parameters"] = job.model->personal;
+  json["held_out"] = config.fleet.held_out;
+  json["by_device"] = ByDeviceToJson(result.by_device);
   json["average_accuracy"] = AccuracyToJson(result.average_evaluation);
   json["average_evaluation"] = EvaluationOrNull(result.average_evaluation, test);
+  AddThreshold(config, result, json);
   AddPrivacy(job, result, config.seed.has_value(), json);
   json["sampling"] = privacy::Name(job.plan.sampling);
   json["devices"] = job.plan.devices;

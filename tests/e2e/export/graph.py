@@ -29,6 +29,19 @@ def instance_norm(x, scale, bias, epsilon):
     return (x - mean) / np.sqrt(var + epsilon) * scale[None, :, None] + bias[None, :, None]
 
 
+def convolution(x, w, b=None, strides=None, pads=(0, 0, 0, 0), group=1, kernel_shape=None):
+    if b is not None:
+        return layers.conv(x, w, b, strides, pads, group)
+    # One axis: the frames of a signal.
+    view = np.lib.stride_tricks.sliding_window_view(x, w.shape[2], axis=2)[:, :, :: strides[0]]
+    return np.einsum("ncfl,ocl->nof", view, w)
+
+
+def piece(x, starts, ends, axes):
+    (start,), (end,), (axis,) = starts, ends, axes
+    return np.take(x, range(int(start), int(end)), axis=int(axis))
+
+
 OPERATORS = {
     "Identity": lambda x: x,
     "Reshape": lambda x, shape: x.reshape(tuple(int(n) for n in shape)),
@@ -37,9 +50,7 @@ OPERATORS = {
     "Concat": lambda *x, axis: np.concatenate(x, axis=axis),
     "Gather": lambda table, indices: table[indices],
     "Gemm": lambda x, w, b, transB: x @ (w.T if transB else w) + b,
-    "Conv": lambda x, w, b, kernel_shape, strides, pads, group: layers.conv(
-        x, w, b, strides, pads, group
-    ),
+    "Conv": convolution,
     "MaxPool": lambda x, kernel_shape, strides, pads: layers.max_pool(
         x, tuple(kernel_shape), strides, pads
     ),
@@ -55,6 +66,14 @@ OPERATORS = {
     "Tanh": np.tanh,
     "Sigmoid": layers.sigmoid,
     "Softmax": lambda x, axis: layers.softmax(x),
+    "Slice": piece,
+    "MatMul": np.matmul,
+    "Log": np.log,
+    "Sqrt": np.sqrt,
+    "Less": np.less,
+    "Xor": np.logical_xor,
+    "Cast": lambda x, to: x.astype(np.float32),  # to float32 alone
+    "ReduceMean": lambda x, axes, keepdims: x.mean(axis=tuple(axes), keepdims=bool(keepdims)),
     "Neg": np.negative,
     "Abs": np.abs,
     "Sub": np.subtract,

@@ -32,9 +32,70 @@ def broadcast(numbers, x):
     return np.resize(numbers, x.shape[1]) if numbers.size < x.shape[1] else numbers
 
 
+def frames_of(signal, step):
+    """Powers of a signal [n, length, axes]: [n, frames, transform / 2 + 1, axes]."""
+    length, hop = step["window"], step["hop"]
+    size = 1 << (length - 1).bit_length()
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(length) / length)
+    starts = range(0, signal.shape[1] - length + 1, hop)
+    frames = np.stack([signal[:, s : s + length] for s in starts], axis=1)
+    transform = np.fft.rfft(frames * window[:, None], size, axis=2)
+    return 16 / (3 * size * length) * np.abs(transform) ** 2
+
+
+def spectrum(signal, step):
+    powers = frames_of(signal, step)
+    half, bands = powers.shape[2] - 1, step["bands"]
+    edges = [b * half // bands + 1 for b in range(bands + 1)]
+    sums = [powers[:, :, a:b].sum(axis=2) for a, b in zip(edges, edges[1:])]
+    return np.log(np.stack(sums, axis=2) + 2.0**-20)
+
+
+def mel(signal, step):
+    powers = frames_of(signal, step)
+    hertz = np.arange(powers.shape[2]) * step["rate"] / (2 * (powers.shape[2] - 1))
+    ends = 1127 * np.log(1 + np.array([step["low"], step["high"]]) / 700)
+    edges = 700 * (np.exp(np.linspace(*ends, step["bands"] + 2) / 1127) - 1)
+    sums = []
+    for low, peak, high in zip(edges, edges[1:], edges[2:]):
+        weights = np.minimum((hertz - low) / (peak - low), (high - hertz) / (high - peak))
+        sums.append((powers * np.maximum(weights, 0)[:, None]).sum(axis=2))
+    return np.log(np.stack(sums, axis=2) + 2.0**-20)
+
+
+def stats(signal, _):
+    rms = np.sqrt((signal**2).mean(axis=1))
+    negative = signal < 0
+    crossings = (negative[:, 1:] != negative[:, :-1]).mean(axis=1)
+    return np.stack([signal.mean(axis=1), signal.std(axis=1), rms, np.abs(signal).max(axis=1) / rms, crossings], axis=1)
+
+
+def dct(rows, step):
+    count, bands = step["coefficients"], step["bands"]
+    angles = np.pi * np.outer(np.arange(count), 2 * np.arange(bands) + 1) / (2 * bands)
+    matrix = np.cos(angles) * np.sqrt(np.where(np.arange(count) == 0, 1, 2) / bands)[:, None]
+    return np.einsum("cb,nfba->nfca", matrix, rows)
+
+
+FEATURES = {"difference": lambda signal, _: np.diff(signal, axis=1), "stats": stats, "spectrum": spectrum, "mel": mel}
+
+
+def features(x, shape, step):
+    """A step that changes the shape of samples [n, features]."""
+    height, width, channels = shape
+    axes = 1 if width == 1 else channels
+    if step["kind"] == "dct":
+        return dct(x.reshape(len(x), height, -1, axes), step).reshape(len(x), -1)
+    return FEATURES[step["kind"]](x.reshape(len(x), -1, axes), step).reshape(len(x), -1)
+
+
 def prepare(description, x):
     """The steps of a prediction on raw samples [n, features]."""
+    shape = description["input"]
     for step in description["preparation"]:
+        if step["output"] != shape:
+            x, shape = features(x, shape, step), step["output"]
+            continue
         numbers = {k: broadcast(v, x) for k, v in step.items() if isinstance(v, (list, float))}
         if step["kind"] == "fill-missing":
             x = np.where(np.isnan(x), numbers["value"], x)
@@ -87,7 +148,7 @@ class Net:
         raise ValueError("a vector is no image")
 
     def forward(self, x):
-        shape = self.description["input"]
+        shape = self.description["layers"][0]["input"]
         x = prepare(self.description, x)
         if self.description["tokens"]:
             x = x.astype(int)

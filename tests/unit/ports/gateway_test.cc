@@ -75,7 +75,7 @@ class Server {
   int connections() const { return connections_; }
 
   void Move() {
-    (void)acceptor_.Accept(1, [this](int socket, const NetworkAddress&) {
+    (void)acceptor_.Accept(1, [this](int socket, const IpAddress&) {
       HangUp();
       socket_ = socket;
       ++connections_;

@@ -68,6 +68,7 @@ Kit FullKit() {
                   "a \"b\"\\=c\t.csv:label=x,y\xC3\xA9",
                   "labels",
                   "5:10",
+                  "motion.samples",
                   "model",
                   128.0,
                   0.5,
@@ -104,6 +105,8 @@ TEST_F(KitFileTest, WhatIsWrittenIsWhatIsRead) {
 TEST_F(KitFileTest, ASpoiltKitIsRefusedWithItsLineAndWithoutItsSecret) {
   const std::string good = kBegin + kKey + "server = \"a:1\"\n";
   EXPECT_EQ(ReadKit(Write(good)).settings.server, "a:1");
+  const std::string several = kBegin + kKey + "server = \"a:1,[::1]:7177\"\n";
+  EXPECT_EQ(ReadKit(Write(several)).settings.server, "a:1,[::1]:7177");
   Refuses("", "this is not a kit");
   Refuses(kBegin, "it has no key; write the kit again: `sotto keys export STORE NAME --kit FILE`");
   Refuses("sotto-key 1\ndevice a\nsecret " + kSecret + "\n", "key file; name it with --key");
@@ -132,6 +135,7 @@ TEST_F(KitFileTest, ASpoiltKitIsRefusedWithItsLineAndWithoutItsSecret) {
   Refuses(good + "data = [\"a\"]\n", "line 5: data: expected a text in quotes");
   Refuses(good + "accept-model = [\"dd\"]\n", "line 5: accept-model dd: expected any or digests");
   Refuses(kBegin + kKey + "server = \"a\"\n", "line 4: server a: expected HOST:PORT");
+  Refuses(kBegin + kKey + "server = \"a:1,b\"\n", "line 4: server a:1,b: expected HOST:PORT");
 }
 
 TEST_F(KitFileTest, AKitThatOthersMayReadIsRefused) {
@@ -186,6 +190,29 @@ TEST_F(KitFileTest, AKitGivesTheOptionsThatAreNotGiven) {
   EXPECT_EQ(all.samples, "") << "these were of the kit's data";
   EXPECT_EQ(KeyOf(all).device_id, "other");
   EXPECT_EQ(MarkPath(all), typed.key + ".mark");
+}
+
+TEST_F(KitFileTest, AKitNamesDataOrRecordedSamples) {
+  ClientOptions typed;
+  typed.kit = Write(kBegin + kKey + "sample-log = \"motion.samples\"\n");
+  EXPECT_EQ(WithKit(typed).sample_log, Path("motion.samples"));
+  EXPECT_NO_THROW(CheckOptions(WithKit(typed)));
+  typed.data = "other.csv";
+  typed.given = {"data"};
+  EXPECT_EQ(WithKit(typed).sample_log, "");
+
+  typed = {};
+  typed.kit = Write(kBegin + kKey + "data = \"rows.csv\"\n");
+  typed.sample_log = "motion.samples";
+  typed.given = {"sample-log"};
+  EXPECT_EQ(WithKit(typed).data, "");
+  EXPECT_EQ(WithKit(typed).sample_log, "motion.samples");
+
+  typed = {};
+  typed.kit = Write(kBegin + kKey + "data = \"rows.csv\"\nsample-log = \"motion.samples\"\n");
+  const ClientOptions both = WithKit(typed);
+  EXPECT_EQ(RefusalOf([&] { CheckOptions(both); }),
+            "--data and --sample-log: expected one of them; see the kit");
 }
 
 TEST_F(KitFileTest, ANodeTakesNoModelOfItsKit) {

@@ -100,13 +100,27 @@ TEST(ModelBundle, KeepsEachKindOfLayerWithAllItsKeys) {
 TEST(ModelBundle, KeepsEachKindOfStepToTheLastBit) {
   std::string steps;
   for (const PreparationKindRow& row : PreparationKinds()) {
+    if (nn::ChangesShape(row.kind)) continue;
     steps += std::string("[[prepare]]\nkind = \"") + row.name + "\"\n";
     for (const PreparationKey& key : row.keys) {
-      steps += std::string(key.name) + (key.is_count ? " = 1\n" : " = [0.1, 16777216, 1e-44]\n");
+      steps +=
+          std::string(key.name) +
+          (key.holds == PreparationKey::Holds::kSize ? " = 1\n" : " = [0.1, 16777216, 1e-44]\n");
     }
   }
   ExpectKept(*Parse("name = \"mine\"\ninput = [5, 6, 3]\nmissing = -0.0\n" + steps +
                     "[[layer]]\nkind = \"dense\"\noutputs = 2\n"));
+}
+
+TEST(ModelBundle, KeepsFeaturesOfASignal) {
+  for (const char* const steps :
+       {"kind = \"difference\"\n[[prepare]]\nkind = \"stats\"",
+        "kind = \"spectrum\"\nwindow = 100\nhop = 50\nbands = 16",
+        "kind = \"mel\"\nwindow = 256\nhop = 100\nbands = 20\nrate = 8000\nlow = 60\nhigh = 4000\n"
+        "[[prepare]]\nkind = \"dct\"\nbands = 20\ncoefficients = 13"}) {
+    ExpectKept(*Parse(std::string("name = \"mine\"\ninput = [300, 2]\n[[prepare]]\n") + steps +
+                      "\n[[layer]]\nkind = \"dense\"\noutputs = 2\n"));
+  }
 }
 
 TEST(ModelBundle, KeepsNumbersThatAreTooManyForTheText) {

@@ -12,8 +12,10 @@
 
 #include "sotto/client.h"
 #include "sotto/model/layer_kinds.h"
+#include "sotto/model/model_bundle.h"
 #include "sotto/model/model_text.h"
 #include "sotto/models.h"
+#include "sotto/personal.h"
 #include "unit/sdk/hex.h"
 #include "unit/test_folder.h"
 
@@ -50,8 +52,10 @@ void ExpectSamePlan(const nn::LayerPlan& a, const nn::LayerPlan& b) {
   EXPECT_EQ(a.scratch, b.scratch);
   EXPECT_EQ(a.is_in_place, b.is_in_place);
   EXPECT_EQ(a.is_outer_product, b.is_outer_product);
+  EXPECT_EQ(a.prepared_in, b.prepared_in);
   EXPECT_EQ(a.output_at, b.output_at);
   EXPECT_EQ(a.branch_at, b.branch_at);
+  EXPECT_EQ(a.is_personal, b.is_personal);
 }
 
 // The model of a file against that of a type: all but the name.
@@ -62,6 +66,8 @@ void ExpectSame(const ModelInfo& file, const ModelInfo& type) {
   EXPECT_EQ(file.outputs, type.outputs);
   EXPECT_EQ(file.classes, type.classes);
   EXPECT_EQ(file.parameters, type.parameters);
+  EXPECT_EQ(file.personal, type.personal);
+  EXPECT_EQ(file.personal_functions, type.personal_functions);
   EXPECT_EQ(file.has_momentum, type.has_momentum);
   EXPECT_EQ(file.train_batch, type.train_batch);
   EXPECT_EQ(file.predict, type.predict);
@@ -375,6 +381,46 @@ TEST_F(FrozenFile, RefusesWeightsOfAnotherSizeOrNotFinite) {
   ExpectRefused("frozen = 4\nfrozen-weights = \"frozen_test.bin\"", "but there are 3 layers");
   WriteWeights(std::vector<float>(17, 1.0F));
   ExpectRefused("frozen = 3\nfrozen-weights = \"frozen_test.bin\"", "nothing is trained");
+}
+
+class PersonalFile : public FrozenFile {};
+
+TEST_F(PersonalFile, GivesTheNetThatPersonalGives) {
+  using Net = nn::Sequential<nn::Dense<2, 3>, nn::Personal<nn::Relu, nn::Dense<3, 2>>>;
+  constexpr ModelInfo kModel = MakeModelInfo<Net>("personal");
+  for (const char* count : {"1", "2"}) {
+    const SharedModel model = Parse(std::string("personal = ") + count);
+    ExpectSame(*model, kModel);
+    EXPECT_EQ(model->parameters, 9u);
+    EXPECT_EQ(model->personal, 8u);
+    EXPECT_EQ(MemoryOnDevice(*model, 4).vectors, 4u * (2 * 9 + 8));
+    EXPECT_EQ(MemoryOnDevice(*model, 4).record, PersonalRecordBytes(8));
+    const std::string text = FileTextOf(*model, "personal").text;
+    EXPECT_NE(text.find("\npersonal = 1\n"), std::string::npos) << text;
+    const std::string cpp = CppText(*model);
+    EXPECT_NE(cpp.find("sotto::nn::Personal<\n        sotto::nn::Dense<3, 2>>"), std::string::npos)
+        << cpp;
+  }
+}
+
+TEST_F(PersonalFile, RefusesLayersThatCannotStayOnTheirDevice) {
+  WriteWeights({kWeights, kWeights + 9});
+  const std::string frozen = "\nfrozen = 1\nfrozen-weights = \"frozen_test.bin\"";
+  ExpectRefused("personal = 4", "personal = 4, but there are 3 layers");
+  ExpectRefused("personal = 0", "personal");
+  ExpectRefused("personal = 3", "no layer is left that is trained and sent");
+  ExpectRefused("personal = 2" + frozen, "no layer is left that is trained and sent");
+  ExpectRefused("personal = 3" + frozen, "layer 1 is frozen");
+  ExpectRefused("personal = 1\narithmetic = \"fixed-point\"", "has no personal layers");
+  try {
+    ParseModel("personal.toml",
+               Head("[2]", "personal = 1") + Layer("dense", "outputs = 3") + Layer("relu"));
+    ADD_FAILURE();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("the last 1 layers have no parameters"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(ModelText, CountsTheWorkOfASample) {

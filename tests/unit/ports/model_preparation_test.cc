@@ -199,6 +199,74 @@ TEST(ModelPreparation, RefusesDescriptionsWithLineAndReason) {
   });
 }
 
+// A file with these steps is the net of the type.
+TEST(ModelPreparation, FeaturesOfASignalAreThoseOfTheType) {
+  ExpectSame(*Parse(Head("[300, 2]") + Step("difference") +
+                    Step("spectrum", "window = 100\nhop = 50\nbands = 16") +
+                    Step("normalise", "mean = 0\ndeviation = 0.3081") + kDense),
+             MakeModelInfo<Sequential<Input<300, 2>, nn::Difference, nn::Spectrum<100, 50, 16>,
+                                      nn::Normalise<kZero, kDeviation>, Dense<128, 3>>>("mine"));
+  ExpectSame(
+      *Parse(
+          Head("[400]") +
+          Step("mel", "window = 256\nhop = 100\nbands = 20\nrate = 8000\nlow = 60\nhigh = 4000") +
+          Step("dct", "bands = 20\ncoefficients = 13") + kDense),
+      MakeModelInfo<Sequential<Input<400>, nn::Mel<256, 100, 20, 8000, 60, 4000>, nn::Dct<20, 13>,
+                               Dense<26, 3>>>("mine"));
+  ExpectSame(*Parse(Head("[9, 2]") + Step("stats") + kDense),
+             MakeModelInfo<Sequential<Input<9, 2>, nn::Stats, Dense<10, 3>>>("mine"));
+}
+
+TEST(ModelPreparation, TablesAreCountedBeforeTheyAreMade) {
+  ExpectRefused({{Head("[50000]") + Step("dct", "bands = 50000\ncoefficients = 50000") + kDense,
+                  "up to here the steps have 2500000000 numbers; the most are 16777216"}});
+}
+
+TEST(ModelPreparation, ABandMayBeginAtZero) {
+  ExpectSame(
+      *Parse(Head("[512]") +
+             Step("mel",
+                  "window = 512\nhop = 320\nbands = 40\nrate = 16000\nlow = 0\n"
+                  "high = 8000") +
+             kDense),
+      MakeModelInfo<Sequential<Input<512>, nn::Mel<512, 320, 40, 16000, 0, 8000>, Dense<40, 3>>>(
+          "mine"));
+}
+
+TEST(ModelPreparation, RefusesFeaturesThatDoNotFitTheSignal) {
+  const auto spectrum = [](const std::string& input, const std::string& keys) {
+    return Head(input) + Step("spectrum", keys) + kDense;
+  };
+  const auto mel = [](const std::string& keys) {
+    return Head("[1000]") + Step("mel", "window = 256\nhop = 128\nrate = 8000\n" + keys) + kDense;
+  };
+  ExpectRefused({
+      {spectrum("[4, 100, 1]", "window = 64\nhop = 64\nbands = 8"),
+       "it takes a signal, input = [length] or [length, axes], not 4 x 100 x 1"},
+      {spectrum("[100, 2]", "window = 128\nhop = 64\nbands = 8"),
+       "window = 128; expected 8 to 100 readings, of a signal of 100"},
+      {spectrum("[5]", "window = 8\nhop = 8\nbands = 2"),
+       "it takes a signal of at least 8 readings, not 5"},
+      {spectrum("[100]", "window = 64\nhop = 64\nbands = 33"),
+       "bands = 33, but a window of 64 has 32 frequencies"},
+      {spectrum("[200]", "window = 64\nhop = 8\nbands = 16"),
+       "bands = 16 are more than the 8 readings of a hop; take fewer bands or a longer hop"},
+      {spectrum("[200]", "window = 64\nhop = 8"), "bands"},
+      {spectrum("[200]", "window = 64\nhop = 8\nbands = 2000000"),
+       "bands = 2000000; the most is 1048576"},
+      {mel("bands = 20\nlow = 60\nhigh = 5000"),
+       "low = 60 and high = 5000; expected low below high, and high at most half of the rate, 4000 "
+       "Hz"},
+      {mel("bands = 110\nlow = 60\nhigh = 4000"),
+       "a band of 110 from 60 to 4000 Hz is narrower than the 31.25 Hz between two frequencies"},
+      {Head("[1000]") + Step("stats") + Step("dct", "bands = 4\ncoefficients = 2") + kDense,
+       "bands = 4, but"},
+      {Head("[1000]") + Step("stats") + Step("dct", "bands = 5\ncoefficients = 6") + kDense,
+       "coefficients = 6 are more than bands = 5"},
+      {Head("[4]") + Step("stats") + kDense, "it takes a signal of at least 5 readings, not 4"},
+  });
+}
+
 TEST(ModelPreparation, RefusesStepsWithLineAndReason) {
   const std::string two = Head("[8, 3]");
   ExpectRefused({
@@ -344,7 +412,7 @@ TEST(ModelPreparation, EachKindHasARow) {
     values.size = 1;
     EXPECT_EQ(&KindOf(row.make(values)), &row);
   }
-  EXPECT_EQ(PreparationKinds().size(), 6u);
+  EXPECT_EQ(PreparationKinds().size(), 11u);
 }
 
 }  // namespace

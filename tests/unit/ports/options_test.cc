@@ -64,6 +64,21 @@ TEST(Options, AnAddressIsAHostAndAPort) {
   }
 }
 
+TEST(Options, ServersAreAddressesWithCommasBetweenThem) {
+  const auto texts = [](const char* text) {
+    std::string all;
+    for (const HostPort& server : ParseServers(text)) all += AddressText(server) + " ";
+    return all;
+  };
+  EXPECT_EQ(texts("sotto.example:7177"), "sotto.example:7177 ");
+  EXPECT_EQ(texts("a:1,[2001:db8::7]:7177,127.0.0.1:65535"),
+            "a:1 [2001:db8::7]:7177 127.0.0.1:65535 ");
+  for (const char* text : {"", ",", "a:1,", ",a:1", "a:1,,b:2", "a:1, b:2", "a:1,b", "a:1,b:0",
+                           "a:0", "a:1;b:2", "a:1 b:2"}) {
+    EXPECT_TRUE(ParseServers(text).empty()) << text;
+  }
+}
+
 using Settings = std::vector<std::pair<std::string, int>>;
 
 // "name=value kind" of each setting, and its line.

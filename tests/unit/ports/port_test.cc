@@ -203,7 +203,7 @@ TEST(PosixPortTest, ItKnowsWhetherThePeerHasTakenAll) {
   ASSERT_EQ(client.Connect("127.0.0.1", acceptor.port(), 5000), Status::kOk);
   int accepted = -1;
   while (accepted < 0) {
-    acceptor.Accept(1, [&](int socket, const posix::NetworkAddress&) {
+    acceptor.Accept(1, [&](int socket, const posix::IpAddress&) {
       accepted = socket;
       return true;
     });

@@ -1,5 +1,6 @@
 // PRIVACY.md lists exactly the claims and assumptions of the program, and its first section states
-// the program's figures.
+// the program's figures. INGEST.md states what a leaking ingest server would cost as the
+// accountants compute it.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "accounting/gdp.h"
+#include "plans/calibration.h"
 #include "plans/claim_kinds.h"
 #include "plans/peer_privacy.h"
 #include "plans/turns.h"
@@ -19,8 +21,9 @@ namespace sotto::privacy {
 namespace {
 
 // The rows below the table's head and its dashes.
-std::vector<std::string> RowsBelow(const std::string& head) {
-  std::ifstream file(SOTTO_SOURCE_DIR "/server/PRIVACY.md");
+std::vector<std::string> RowsBelow(const std::string& head,
+                                   const std::string& page = "server/PRIVACY.md") {
+  std::ifstream file(SOTTO_SOURCE_DIR "/" + page);
   std::string line;
   while (std::getline(file, line) && line != head) {
   }
@@ -125,6 +128,83 @@ TEST(PrivacyPageTest, KindsAreTheClaimsOfAStatementInOrderAndDistinct) {
     EXPECT_TRUE(std::is_sorted(kind.assumptions.begin(), kind.assumptions.end()));
   }
   EXPECT_EQ(FindKind(Adversary::kPublic, View::kOneUpdate), nullptr);
+}
+
+// What INGEST.md's figures are about.
+constexpr double kUnleakedEpsilon = 6;
+constexpr double kIngestDelta = 1e-5;
+
+std::string IngestPage() {
+  std::ifstream file(SOTTO_SOURCE_DIR "/server/INGEST.md");
+  std::string page(std::istreambuf_iterator<char>(file), {});
+  std::replace(page.begin(), page.end(), '\n', ' ');
+  return page;
+}
+
+std::string Rounded(double value, int decimals) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
+  return text;
+}
+
+// Of 40 rounds of uniform cohorts, a twentieth of the fleet, after the noise of a share has leaked.
+double UniformEpsilon(double leaked_share) {
+  GaussianRounds rounds = {Sampling::kUniform, 1.0, 0.05, 40};
+  rounds.noise_multiplier = NoiseFactor({rounds}, kUnleakedEpsilon, kIngestDelta, Accountant());
+  rounds.noise_multiplier *= std::sqrt(1 - leaked_share);
+  return AccountFor({rounds}, kIngestDelta).epsilon;
+}
+
+// The default job of 1,000 devices.
+Plan DefaultJob(int64_t colluders) {
+  Plan plan;
+  plan.sampling = Sampling::kPasses;
+  plan.devices = 1000;
+  plan.cohort = 100;
+  plan.planned_reports = 100;
+  plan.rounds = 40;
+  plan.participations = 4;
+  plan.dimension = 7850;
+  plan.clip_l2 = 1;
+  plan.colluders = colluders;
+  plan.delta = kIngestDelta;
+  return plan;
+}
+
+TEST(IngestPageTest, StatesWhatALeakingServerCosts) {
+  const double mu = GdpMu(kUnleakedEpsilon, kIngestDelta);
+  std::vector<std::string> expected;
+  std::string others = "have](#what-one-leaking-server-costs)";
+  std::string with_uniform = "uniform cohorts";
+  for (const int servers : {2, 4, 10}) {
+    const double share = 1.0 / servers;
+    const std::string passes = Up(GdpEpsilon(mu / std::sqrt(1 - share), kIngestDelta), 2);
+    const std::string uniform = Up(UniformEpsilon(share), 2);
+    expected.push_back("| " + std::to_string(servers) + " | " + passes + " | " + uniform + " | " +
+                       Up(GdpEpsilon(mu / std::sqrt(share), kIngestDelta), 2) + " |");
+    const std::string comma = servers == 2 ? " " : servers == 10 ? " or " : ", ";
+    others += comma + passes;
+    with_uniform += comma + uniform;
+  }
+  EXPECT_EQ(RowsBelow("| ingest servers | passes, other servers' devices | uniform, other servers' "
+                      "devices | passes, its own devices, its sum alone |",
+                      "server/INGEST.md"),
+            expected);
+  const std::string page = IngestPage();
+  for (const std::string& text : {others, with_uniform, "its mu counts, " + Rounded(mu, 4)})
+    EXPECT_NE(page.find(text), std::string::npos) << text;
+}
+
+TEST(IngestPageTest, StatesTheNoiseOfAJobThatPlansForALeak) {
+  const double sigma = Calibrate(DefaultJob(1), kUnleakedEpsilon);
+  const std::string page = IngestPage();
+  for (const auto& [colluders, text] :
+       {std::pair(51, "has @ times the noise"), std::pair(11, "costs @ times the noise (`--col")}) {
+    const double factor = Calibrate(DefaultJob(colluders), kUnleakedEpsilon) / sigma;
+    std::string expected = text;
+    expected.replace(expected.find('@'), 1, Rounded(factor, 2));
+    EXPECT_NE(page.find(expected), std::string::npos) << expected;
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Tests of inference with constant parameters.
 #include "sotto/predict.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -19,6 +20,18 @@ using Words = nn::Sequential<nn::Tokens<4>, nn::Embedding<7, 3>, nn::Lstm<2, nn:
 using Lone = nn::Sequential<nn::Dense<6, 3>>;
 using Logistic2 = nn::Sequential<nn::Dense<6, 1>, nn::OneVsAll>;
 using Regression = nn::Sequential<nn::Dense<6, 2>, nn::MeanSquaredError<>>;
+
+constexpr float kFill = 0.25f;
+constexpr float kMean = 0.1f;
+constexpr float kDeviation = 0.3f;
+using Autoencoder = nn::Sequential<nn::Input<6>, nn::FillMissing<kFill>,
+                                   nn::Normalise<kMean, kDeviation>, nn::Dense<6, 2>, nn::Tanh,
+                                   nn::Dense<2, 6>, nn::MeanSquaredError<nn::TargetKind::kInput>>;
+// Tanh has no fixed-point form.
+using FixedAutoencoder =
+    nn::FixedPoint<nn::Sequential<nn::Input<6>, nn::FillMissing<kFill>,
+                                  nn::Normalise<kMean, kDeviation>, nn::Dense<6, 2>, nn::Relu,
+                                  nn::Dense<2, 6>, nn::MeanSquaredError<nn::TargetKind::kInput>>>;
 
 std::vector<float> Numbers(size_t count, uint32_t seed) {
   std::vector<float> numbers(count);
@@ -151,6 +164,144 @@ TEST_F(Refusals, ParametersOfTheOtherArithmetic) {
             Status::kInvalidArgument);
   model_ = MakePredictionModel<nn::FixedPoint<Lone>>("lone");
   EXPECT_EQ(Run(), Status::kInvalidArgument);
+}
+
+// A source of one sample.
+struct Pair {
+  std::vector<float> features;
+  std::vector<float> target;
+};
+
+Status ReadFeatures(void* context, uint32_t, Span<float> features, uint32_t*) {
+  const auto& pair = *static_cast<const Pair*>(context);
+  std::copy(pair.features.begin(), pair.features.end(), features.begin());
+  return Status::kOk;
+}
+
+Status ReadPair(void* context, uint32_t, Span<float> features, Span<float> target) {
+  const auto& pair = *static_cast<const Pair*>(context);
+  std::copy(pair.features.begin(), pair.features.end(), features.begin());
+  std::copy(pair.target.begin(), pair.target.end(), target.begin());
+  return Status::kOk;
+}
+
+// The loss that a training has of the sample, before a step at rate 0.
+float TrainersLoss(const ModelInfo& model, const std::vector<float>& parameters, Pair pair) {
+  const uint32_t first = 0;
+  const SampleSource source = {1, ReadFeatures, &pair, ReadPair};
+  std::vector<float> working(parameters);
+  std::vector<float> scratch(model.training_floats(model, 1));
+  const WorkingParameters memory = {SpanOf(working)};
+  EXPECT_EQ(model.begin_training({parameters.data(), parameters.size()}, memory), Status::kOk);
+  float loss = 0;
+  EXPECT_EQ(model.train_batch(model, {&source, {&first, 1}}, {}, memory, SpanOf(scratch), &loss),
+            Status::kOk);
+  return loss;
+}
+
+template <class Net, class Number>
+float ErrorOf(std::vector<Number> parameters, Pair pair) {
+  constexpr ModelInfo kModel = MakePredictionModel<Net>("net");
+  std::vector<float> scratch(PredictFloats<Net>());
+  std::vector<float> outputs(Net::kOutputs);
+  float error = -1;
+  EXPECT_EQ(PredictionError(kModel, Span<const Number>(SpanOf(parameters)), SpanOf(pair.features),
+                            SpanOf(pair.target), SpanOf(scratch), SpanOf(outputs), &error),
+            Status::kOk);
+  EXPECT_EQ(outputs, (Outputs<Net, Number>(parameters, pair.features)));
+  return error;
+}
+
+template <class Net>
+void ExpectTheTrainersLoss(const Pair& pair) {
+  const std::vector<float> parameters = Numbers(Net::kParameters, 7);
+  const float loss = TrainersLoss(MakeModelInfo<Net>("net"), parameters, pair);
+  EXPECT_GT(loss, 0);
+  if constexpr (Net::kArithmetic == nn::Arithmetic::kFloat32) {
+    EXPECT_EQ((ErrorOf<Net, float>(parameters, pair)), loss);
+  } else {
+    std::vector<int32_t> raw;
+    for (const float value : parameters) raw.push_back(FixedParameter::FromFloat(value).raw());
+    EXPECT_EQ((ErrorOf<Net, int32_t>(raw, pair)), loss);
+  }
+}
+
+TEST(PredictionError, IsTheLossThatATrainingSees) {
+  ExpectTheTrainersLoss<Autoencoder>({Numbers(6, 1), {}});
+  ExpectTheTrainersLoss<FixedAutoencoder>({Numbers(6, 1), {}});
+  ExpectTheTrainersLoss<Regression>({Numbers(6, 1), {0.5f, -3}});
+  ExpectTheTrainersLoss<nn::FixedPoint<Regression>>({Numbers(6, 1), {0.5f, -3}});
+}
+
+TEST(PredictionError, NumbersThatAreMissingAreFilledFirst) {
+  std::vector<float> features = Numbers(6, 1);
+  features[4] = kFill;
+  const float filled =
+      ErrorOf<Autoencoder, float>(Numbers(Autoencoder::kParameters, 7), {features, {}});
+  features[4] = std::nanf("");
+  ExpectTheTrainersLoss<Autoencoder>({features, {}});
+  ExpectTheTrainersLoss<FixedAutoencoder>({features, {}});
+  EXPECT_EQ((ErrorOf<Autoencoder, float>(Numbers(Autoencoder::kParameters, 7), {features, {}})),
+            filled);
+}
+
+TEST(PredictionError, SaturatesInFixedPointAsATrainingDoes) {
+  ExpectTheTrainersLoss<nn::FixedPoint<Regression>>({Numbers(6, 1), {1e6f, -1e6f}});
+  ExpectTheTrainersLoss<FixedAutoencoder>({{1e6f, -1e6f, 0, 0, 0, 0}, {}});
+}
+
+class ErrorRefusals : public testing::Test {
+ protected:
+  Status Run(std::vector<float> target) {
+    return PredictionError(model_, SpanOf(parameters_), SpanOf(features_), SpanOf(target),
+                           SpanOf(scratch_), SpanOf(outputs_), &error_);
+  }
+
+  void Become(const ModelInfo& model) {
+    model_ = model;
+    parameters_ = Numbers(model.parameters, 7);
+    features_ = Numbers(model.inputs, 1);
+    scratch_.resize(PredictFloats(model));
+    outputs_.resize(model.outputs);
+  }
+
+  ModelInfo model_;
+  std::vector<float> parameters_;
+  std::vector<float> features_;
+  std::vector<float> scratch_;
+  std::vector<float> outputs_;
+  float error_ = -1;
+};
+
+TEST_F(ErrorRefusals, ModelsOfClassesAndTargetsOfAnotherSize) {
+  Become(MakePredictionModel<Mlp>("net"));
+  EXPECT_EQ(Run({}), Status::kInvalidArgument);
+  EXPECT_EQ(Run({1, 2, 3}), Status::kInvalidArgument);
+  Become(MakePredictionModel<Regression>("net"));
+  EXPECT_EQ(Run({}), Status::kInvalidArgument);
+  EXPECT_EQ(Run({1, 2}), Status::kOk);
+  error_ = -1;
+  Become(MakePredictionModel<Autoencoder>("net"));
+  EXPECT_EQ(Run(Numbers(6, 1)), Status::kInvalidArgument);
+  EXPECT_EQ(error_, -1);
+}
+
+TEST_F(ErrorRefusals, ATrainersModelInFixedPointHasItsErrorInRawIntegersAlone) {
+  const ModelInfo model = MakeModelInfo<FixedAutoencoder>("net");
+  Become(model);
+  scratch_.resize(model.predict_floats(model));
+  EXPECT_EQ(Run({}), Status::kInvalidArgument);
+  Become(MakeModelInfo<Autoencoder>("net"));
+  EXPECT_EQ(Run({}), Status::kOk);
+}
+
+TEST_F(ErrorRefusals, NumbersThatAreNotFinite) {
+  Become(MakePredictionModel<Regression>("net"));
+  EXPECT_EQ(Run({1, std::numeric_limits<float>::infinity()}), Status::kNotFinite);
+  EXPECT_EQ(Run({1, 3e38f}), Status::kNotFinite);  // its square overflows
+  features_[0] = std::nanf("");
+  EXPECT_EQ(Run({1, 2}), Status::kNotFinite);
+  EXPECT_EQ(error_, -1);
 }
 
 template <class Net>

@@ -44,16 +44,16 @@ Floats RandomVector(size_t size, uint32_t seed, float scale = 1) {
 
 template <class... Steps>
 Floats Prepared(Floats features, const Shape& shape = kShape) {
-  const PreparationStep steps[] = {Steps::Step()...};
-  Prepare(steps, shape, SpanOf(features));
+  const PreparationStep steps[] = {PlacedStep(Steps::Step(), shape)...};
+  Prepare(steps, features.data());
   return features;
 }
 
 Floats Cropped(Floats features, const Shape& shape, uint32_t padding, uint32_t down,
                uint32_t right) {
-  const PreparationStep step = nn::internal::RandomCropStep(padding);
+  const PreparationStep step = PlacedStep(nn::internal::RandomCropStep(padding), shape);
   const uint32_t random[] = {down, right};
-  PrepareForTraining({&step, 1}, shape, SpanOf(features), random);
+  PrepareForTraining({&step, 1}, features.data(), random);
   return features;
 }
 
@@ -153,12 +153,12 @@ TEST(Preparation, ARandomCropIsAWindowOfThePaddedImage) {
 }
 
 TEST(Preparation, ARandomFlipMirrorsRows) {
-  const PreparationStep step = RandomFlip::Step();
+  const PreparationStep step = PlacedStep(RandomFlip::Step(), ShapeOf(2, 3, 2));
   const Floats x = {1, 2, 3, 4, 5, 6, /* second row */ 7, 8, 9, 10, 11, 12};
   for (const uint32_t word : {0x7fffffffu, 0x80000000u}) {
     Floats flipped = x;
     const uint32_t random[] = {word, 0};
-    PrepareForTraining({&step, 1}, ShapeOf(2, 3, 2), SpanOf(flipped), random);
+    PrepareForTraining({&step, 1}, flipped.data(), random);
     EXPECT_EQ(flipped, word >> 31 == 0 ? x : (Floats{5, 6, 3, 4, 1, 2, 11, 12, 9, 10, 7, 8}));
   }
 }
@@ -243,7 +243,7 @@ void ExpectAlike() {
   Samples samples = RawSamples(raw.inputs);
   Samples prepared = samples;
   for (Floats& x : prepared.features) {
-    Prepare(raw.preparation, raw.layers[0].info.input, SpanOf(x));
+    Prepare(raw.preparation, x.data());
   }
   const Floats trained = Train(raw, samples.source());
   ASSERT_FALSE(trained.empty());

@@ -60,6 +60,46 @@ std::optional<std::string> WriteCsv(const BadValues& test, const std::vector<Sam
   return test.Write("a.csv", text) + ":group=who";
 }
 
+// A number, or nothing if the text is none.
+std::optional<double> NumberOf(const std::string& text) {
+  size_t end = 0;
+  try {
+    const double value = std::stod(text, &end);
+    return end == text.size() ? std::optional<double>(value) : std::nullopt;
+  } catch (const std::out_of_range&) {
+    return HUGE_VAL;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+// As a number where it is one that JSON can write, else as a text.
+std::string JsonValue(const std::string& text) {
+  const std::optional<double> number = NumberOf(text);
+  return number && std::isfinite(*number) ? text : "\"" + text + "\"";
+}
+
+std::optional<std::string> WriteJsonl(const BadValues& test, const std::vector<Sample>& samples) {
+  std::string text;
+  for (const Sample& s : samples) {
+    text += "{\"x\": " + JsonValue(s.feature) + ", \"who\": \"" + s.group +
+            "\", \"label\": " + JsonValue(s.label) + "}\n";
+  }
+  return test.Write("a.jsonl", text) + ":group=who";
+}
+
+// A user of one sample each: users are taken in the order of the file.
+std::optional<std::string> WriteLeaf(const BadValues& test, const std::vector<Sample>& samples) {
+  std::string users;
+  for (const Sample& s : samples) {
+    const std::optional<double> feature = NumberOf(s.feature);
+    if (!feature || !std::isfinite(*feature)) return std::nullopt;  // texts there are characters
+    users += (users.empty() ? "\"" : ", \"") + s.group + "\": {\"x\": [[" + s.feature +
+             "]], \"y\": [" + JsonValue(s.label) + "]}";
+  }
+  return test.Write("a.json", "{\"user_data\": {" + users + "}}");
+}
+
 std::optional<std::string> WriteLibsvm(const BadValues& test, const std::vector<Sample>& samples) {
   std::string text;
   for (const Sample& s : samples) {
@@ -84,19 +124,6 @@ std::string TextArray(const Texts& texts) {
   }
   return Npy<char>("|S" + std::to_string(longest), "(" + std::to_string(texts.size()) + ",)",
                    bytes);
-}
-
-// A number, or nothing if the text is none.
-std::optional<double> NumberOf(const std::string& text) {
-  size_t end = 0;
-  try {
-    const double value = std::stod(text, &end);
-    return end == text.size() ? std::optional<double>(value) : std::nullopt;
-  } catch (const std::out_of_range&) {
-    return HUGE_VAL;
-  } catch (const std::exception&) {
-    return std::nullopt;
-  }
 }
 
 struct ArrayTexts {
@@ -195,6 +222,7 @@ struct FormatWriter {
 // Null: no texts become such a file here.
 const FormatWriter kWriters[] = {
     {"csv", WriteCsv},
+    {"jsonl", WriteJsonl},
     {"npz", WriteNpz},
     {"npy", WriteNpy},
     {"libsvm", WriteLibsvm},
@@ -210,6 +238,8 @@ const FormatWriter kWriters[] = {
     // Its labels are doubles; data_source_test.cc writes such files.
     {"svhn", nullptr},
     {"text", nullptr},
+    {"sound", nullptr},  // its labels are names of folders: sound_test.cc
+    {"leaf", WriteLeaf},
 };
 
 // The formats of the table that all programs print: the rows of its first part.
@@ -239,29 +269,29 @@ struct Bad {
 
 // Each beside samples of good labels: three classes, so that none is "the K-th class".
 const Bad kBad[] = {
-    {"NaN as label", {"nan"}, "the label is missing", 4},
-    {"an empty label", {""}, "the label is missing", 3},
-    {"a mark of what is missing", {"NA"}, "the label is missing", 4},
-    {"an infinite label", {"inf"}, "the label is inf, expected a whole number", 4},
-    {"a fraction as label", {"1.5"}, "the label is the fraction 1.5", 4},
+    {"NaN as label", {"nan"}, "the label is missing", 6},
+    {"an empty label", {""}, "the label is missing", 5},
+    {"a mark of what is missing", {"NA"}, "the label is missing", 6},
+    {"an infinite label", {"inf"}, "the label is inf, expected a whole number", 6},
+    {"a fraction as label", {"1.5"}, "the label is the fraction 1.5", 6},
     {"a label that no double tells apart",
      {"1e300"},
      "expected a whole number of at most 10^15",
-     4},
-    {"two labels", {"0,1"}, "which are several, and a sample has one", 4},
-    {"two labels with a bar", {"cat|dog"}, "which are several, and a sample has one", 4},
-    {"numbers with a blank between them", {"0 1"}, "which are several, and a sample has one", 3},
-    {"an array as NumPy prints it", {"[0 1]"}, "which are several, and a sample has one", 3},
-    {"what Python writes for nothing", {"None"}, "or if None is a class, declare it", 4},
-    {"a group that is a mark", {"1", "1", "NA"}, "the group is missing", 4},
-    {"a blank group", {"1", "1", " "}, "the group is missing", 3},
-    {"a missing group", {"1", "1", "nan"}, "the group is missing", 4},
-    {"an empty group", {"1", "1", ""}, "the group is missing", 3},
+     6},
+    {"two labels", {"0,1"}, "which are several, and a sample has one", 6},
+    {"two labels with a bar", {"cat|dog"}, "which are several, and a sample has one", 6},
+    {"numbers with a blank between them", {"0 1"}, "which are several, and a sample has one", 5},
+    {"an array as NumPy prints it", {"[0 1]"}, "which are several, and a sample has one", 5},
+    {"what Python writes for nothing", {"None"}, "or if None is a class, declare it", 6},
+    {"a group that is a mark", {"1", "1", "NA"}, "the group is missing", 6},
+    {"a blank group", {"1", "1", " "}, "the group is missing", 5},
+    {"a missing group", {"1", "1", "nan"}, "the group is missing", 6},
+    {"an empty group", {"1", "1", ""}, "the group is missing", 5},
     {"a feature that float32 cannot hold",
      {"1", "1e300"},
      "; expected a number that float32 can hold",
-     4},
-    {"an infinite feature", {"1", "inf"}, "expected a number that float32 can hold", 4},
+     6},
+    {"an infinite feature", {"1", "inf"}, "expected a number that float32 can hold", 5},
 };
 
 TEST_F(BadValues, AreRefusedInEveryFormatThatCanWriteThem) {
@@ -329,7 +359,7 @@ TEST_F(BadValues, LabelsThatNothingOrdersAreRefusedInEveryFormat) {
       EXPECT_SAYS(why, "and nothing says which class each is; write the names of all 3 classes");
       EXPECT_SAYS(why, "classes = [\"" + samples[0].label + "\", ");
     }
-    EXPECT_EQ(formats, 4u) << samples[0].label;
+    EXPECT_EQ(formats, 6u) << samples[0].label;
   }
 }
 

@@ -305,7 +305,8 @@ TEST_F(CsvTest, SamplesMustFitTheModel) {
 
 TEST_F(CsvTest, AModelFillsMissingValuesAndNamesClasses) {
   static constexpr float kZero = 0;
-  static constexpr nn::PreparationStep kFill[] = {nn::internal::FillMissingStep({&kZero, 1})};
+  static constexpr nn::PreparationStep kFill[] = {
+      nn::PlacedStep(nn::internal::FillMissingStep({&kZero, 1}), nn::ShapeOf(50))};
   static constexpr const char* kNames[] = {"no", "yes"};
   ModelInfo model = *FindModel("ova-logistic");
   model.classes = 2;

@@ -114,8 +114,8 @@ TEST_F(FormatsTest, AFileWithAColonInItsNameIsFoundOrNamed) {
 
 TEST_F(FormatsTest, EveryRowOfTheTableIsDocumentedWithAnExample) {
   const std::string table = FormatsTable();
-  for (const char* format :
-       {"csv", "npz", "npy", "libsvm", "idx", "cifar10", "cifar100", "svhn", "text"}) {
+  for (const char* format : {"csv", "jsonl", "npz", "npy", "libsvm", "idx", "cifar10", "cifar100",
+                             "svhn", "text", "sound", "leaf"}) {
     EXPECT_SAYS(table, "\n| `"s + format + "` | `");
   }
   EXPECT_SAYS(table, "| `csv` | `stride=` | ");
@@ -283,6 +283,11 @@ TEST_F(FormatsTest, FilesOfOtherProgramsAreNamedWithWhatToDo) {
   EXPECT_SAYS(Complaint(Write("x.csv", "PK\x03\x04")), "it is a zip archive, as .xlsx");
   EXPECT_SAYS(Complaint(Write("x.csv", "PAR1....")),
               "it is a Parquet file; write it as CSV: pandas");
+  for (const char* begin :
+       {"PAR1....", "ARROW1..", "\x89HDF\r\n..", "\x89PNG....", "\xFF\xD8\xFF\xE0...."}) {
+    EXPECT_SAYS(Complaint(Write("x.jsonl", begin)),
+                "a script does it: \"Other formats\" in server/YOUR_DATA.md");
+  }
   EXPECT_SAYS(Complaint(Write("x.csv.gz", "\x89HDF\r\n....")), "it is an HDF5 file");
   EXPECT_SAYS(Complaint(Write("x.mat", "MATLAB 7.3 MAT-file, Platform: GLNXA64")),
               "it is of MATLAB 7.3, which is HDF5; save it as MATLAB 5: save -v7");

@@ -110,6 +110,25 @@ inline std::vector<ExportedNet> ExportedNets() {
               "input = [5, 2]\n" +
                   PrepareText("normalise", "mean = [0.1, 0.2]\ndeviation = [1.5, 0.5]") +
                   LayerText("dense", "outputs = 3")),
+      // Features of a signal: an image, a sequence, a vector of one axis.
+      MakeNet("vibration", "input = [300, 2]\n" + PrepareText("difference") +
+                               PrepareText("spectrum", "window = 100\nhop = 60\nbands = 12") +
+                               PrepareText("normalise", "mean = [-3, -2]\ndeviation = 2.0") +
+                               LayerText("conv2d", "outputs = 3\nkernel = 2") + LayerText("relu") +
+                               LayerText("flatten") + LayerText("dense", "outputs = 3")),
+      MakeNet("speech", "input = [700]\n" +
+                            PrepareText("mel",
+                                        "window = 256\nhop = 128\nbands = 20\nrate = 8000\n"
+                                        "low = 60\nhigh = 4000") +
+                            PrepareText("dct", "bands = 20\ncoefficients = 13") +
+                            LayerText("conv2d", "outputs = 3\nkernel = 3") + LayerText("tanh") +
+                            LayerText("dense", "outputs = 3")),
+      MakeNet("one-frame", "input = [64, 3]\n" +
+                               PrepareText("spectrum", "window = 64\nhop = 64\nbands = 16") +
+                               LayerText("conv1d", "outputs = 4\nkernel = 3") + LayerText("relu") +
+                               LayerText("flatten") + LayerText("dense", "outputs = 3")),
+      MakeNet("statistics",
+              "input = [50, 3]\n" + PrepareText("stats") + LayerText("dense", "outputs = 3")),
       MakeNet("autoencoder", "input = [4, 3, 2]\ntarget = \"input\"\n" + squared +
                                  LayerText("dense", "outputs = 5") + LayerText("tanh") +
                                  LayerText("dense", "outputs = 24")),

@@ -15,10 +15,10 @@
 namespace sotto::server {
 namespace {
 
-class JobControlTest : public SqliteStoreTest {
+class JobControlTest : public StoredTest {
  protected:
   void SetUp() override {
-    SqliteStoreTest::SetUp();
+    StoredTest::SetUp();
     store_.emplace(path_, kCreate);
     store_->AddDevices(SomeDevices(), false);
   }
@@ -65,7 +65,7 @@ class JobControlTest : public SqliteStoreTest {
     }
   }
 
-  std::optional<SqliteStore> store_;
+  std::optional<SqlStore> store_;
   uint8_t jobs_ = 0;
 };
 

@@ -14,10 +14,10 @@
 namespace sotto::server {
 namespace {
 
-class JobQueueTest : public SqliteStoreTest {
+class JobQueueTest : public StoredTest {
  protected:
   void SetUp() override {
-    SqliteStoreTest::SetUp();
+    StoredTest::SetUp();
     store_.emplace(path_, kCreate);
     store_->AddDevices(SomeDevices(), false);
   }
@@ -40,7 +40,7 @@ class JobQueueTest : public SqliteStoreTest {
     Release(*store_, 0, 0);
   }
 
-  std::optional<SqliteStore> store_;
+  std::optional<SqlStore> store_;
 };
 
 TEST_F(JobQueueTest, JobsBeginInTheOrderInWhichTheyWereAskedFor) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/copy_store.h"
 #include "backends/open_store.h"
 #include "service/metrics.h"
 #include "store/store_watch.h"
@@ -179,10 +180,11 @@ TEST(StoreWatch, ADiskThatFillsAndAnOldCopyAreAlarms) {
   EXPECT_TRUE(StoreAlarms("fleet.db", store, 9, 1000).empty()) << "the next copy is under way";
 }
 
-class CopyRecordTest : public SqliteStoreTest {};
+class CopyRecordTest : public StoredTest {};
 
 TEST_F(CopyRecordTest, ACopyIsMeasuredAgainstTheAttemptsOfItsStore) {
-  SqliteStore store(path_, kCreate);
+  OF_A_FILE_ONLY();
+  SqlStore store(path_, kCreate);
   store.BeginJob(RecordOf(SmallConfig()));
   store.CommitAttempt({0, 0, {0}});
   const LogEnd end = BackUpStore(path_, folder_.Path("copy"));

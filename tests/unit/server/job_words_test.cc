@@ -13,10 +13,10 @@
 namespace sotto::server {
 namespace {
 
-class JobWordsTest : public SqliteStoreTest {
+class JobWordsTest : public StoredTest {
  protected:
   void SetUp() override {
-    SqliteStoreTest::SetUp();
+    StoredTest::SetUp();
     store_.emplace(path_, kCreate);
     store_->AddDevices(SomeDevices(), false);
   }
@@ -62,7 +62,7 @@ class JobWordsTest : public SqliteStoreTest {
     return "";
   }
 
-  std::optional<SqliteStore> store_;
+  std::optional<SqlStore> store_;
 };
 
 TEST_F(JobWordsTest, AStopSaysWhatItEndsAndRefusesWhatIsOver) {

@@ -44,6 +44,9 @@ TEST_F(MemoryLimit, EveryReaderStopsAtIt) {
       "\0\0\x08\x03\0\0\x13\x88\0\0\0\x02\0\0\0\x02"s + Repeated("\x01", 4 * kSamples);
   const std::vector<std::string> sources = {
       Write("a.csv", "a,b,label\n" + Repeated("1,2,0\n", kSamples)),
+      Write("a.jsonl", Repeated("{\"a\": 1, \"b\": 2, \"label\": 0}\n", kSamples)),
+      Write("a.json", "{\"user_data\": {\"u\": {\"y\": [0" + Repeated(", 0", kSamples) +
+                          "], \"x\": [[1, 2]" + Repeated(", [1, 2]", kSamples) + "]}}}"),
       Write("a.libsvm", Repeated("0 1:1 2:2\n", kSamples)),
       Write("a.npy", Npy<float>("<f4", "(" + size + ", 4)", numbers)),
       Write("f.npy", Npy<float>("<f4", "(" + size + ", 4)", numbers, true)),

@@ -35,11 +35,11 @@ void ExpectNoOperatorFields(const Json& json, const std::string& where = "") {
   }
 }
 
-class OverviewTest : public SqliteStoreTest {
+class OverviewTest : public StoredTest {
  protected:
   // A store with two jobs, of one and of `rounds` rounds, and an evaluation.
   void MakeStore(uint32_t rounds) {
-    SqliteStore store(path_, kCreate);
+    SqlStore store(path_, kCreate);
     store.AddDevices(SomeDevices(), false);
     JobConfig config = SmallConfig();
     store.BeginJob(RecordOf(config));
@@ -61,7 +61,7 @@ class OverviewTest : public SqliteStoreTest {
 };
 
 TEST_F(OverviewTest, OfAPastJobOfPassesHasNoDevicesForAnybody) {
-  SqliteStore store(path_, kCreate);
+  SqlStore store(path_, kCreate);
   store.AddDevices(SomeDevices(), false);
   store.BeginJob(RecordOf(SmallPassesConfig()));
   store.AllowNewJob();
@@ -75,7 +75,7 @@ TEST_F(OverviewTest, OfAPastJobOfPassesHasNoDevicesForAnybody) {
 
 TEST_F(OverviewTest, OfAStoreHasItsJobsRoundsClaimsAndEvaluations) {
   MakeStore(3);
-  SqliteStore store(path_, StoreMode::kRead);
+  SqlStore store(path_, StoreMode::kRead);
   const Json overview = OverviewOfStore(store, Audience::kOperator);
   EXPECT_EQ(overview["audience"], "operator");
   ASSERT_EQ(overview["jobs"].size(), 2U);
@@ -98,7 +98,7 @@ TEST_F(OverviewTest, OfAStoreHasItsJobsRoundsClaimsAndEvaluations) {
 // SECURITY.md S29.
 TEST_F(OverviewTest, ThePublishedOneTellsNobodyWhoTookPart) {
   MakeStore(3);
-  SqliteStore store(path_, StoreMode::kRead);
+  SqlStore store(path_, StoreMode::kRead);
   const Json overview = OverviewOfStore(store, Audience::kPublic);
   EXPECT_EQ(overview["audience"], "public");
   ExpectNoOperatorFields(overview);
@@ -112,7 +112,7 @@ TEST_F(OverviewTest, ThePublishedOneTellsNobodyWhoTookPart) {
 TEST_F(OverviewTest, FiguresOfAnEarlierStartAreInTheOperatorsAlone) {
   MakeStore(3);
   {
-    SqliteStore store(path_);
+    SqlStore store(path_);
     JobConfig config = SmallConfig();
     config.plan.rounds = 1000;
     store.BeginJob(OtherRecordOf(config));
@@ -126,7 +126,7 @@ TEST_F(OverviewTest, FiguresOfAnEarlierStartAreInTheOperatorsAlone) {
     outcome.unclipped_fraction = 0.75;
     store.CommitFigures({0, 1, 0, true, FiguresToRecord(outcome)});
   }
-  SqliteStore store(path_, StoreMode::kRead);
+  SqlStore store(path_, StoreMode::kRead);
   const Json rounds = OverviewOfStore(store, Audience::kOperator)["jobs"][1]["rounds"];
   EXPECT_EQ(rounds[1]["drawn"], 4);
   EXPECT_EQ(rounds[1]["topped_up"], 2);
@@ -172,7 +172,7 @@ TEST_F(OverviewTest, OfResultsIsThePublishedOrTheOperators) {
 }
 
 TEST_F(OverviewTest, AnEntryMadeFromAReleaseIsTheLedgersOwn) {
-  SqliteStore store(path_, kCreate);
+  SqlStore store(path_, kCreate);
   store.AddDevices(SomeDevices(), false);
   JobConfig config = SmallConfig();
   config.plan.clip_bit_scale = 0.1;
@@ -204,7 +204,7 @@ TEST_F(OverviewTest, AnEntryMadeFromAReleaseIsTheLedgersOwn) {
 
 TEST_F(OverviewTest, AJobThatEndsBeforeItsPlanIsOverInEveryView) {
   MakeStore(1);
-  SqliteStore store(path_, kCreate);
+  SqlStore store(path_, kCreate);
   const auto ended = [&](Audience audience) {
     const Json overview = OverviewOfStore(store, audience);
     return overview["jobs"].back();
@@ -226,14 +226,14 @@ TEST_F(OverviewTest, AJobThatEndsBeforeItsPlanIsOverInEveryView) {
 TEST_F(OverviewTest, NobodyIsSentToServeAnOlderCopy) {
   MakeStore(1);
   const auto advice = [&] {
-    SqliteStore store(path_, StoreMode::kRead);
+    SqlStore store(path_, StoreMode::kRead);
     return OverviewOfStore(store, Audience::kOperator)["jobs"].back()["reason"].get<std::string>();
   };
   EXPECT_EQ(advice(), "no server runs; `sotto serve` goes on with it");
   JobConfig config = SmallConfig();
   config.plan.rounds = 1000;
   {
-    SqliteStore store(path_, kCreate);
+    SqlStore store(path_, kCreate);
     store.BeginJob(OtherRecordOf(config));
     store.HaltJob({Halt::kWaiting, kOlderCopy});
   }
@@ -243,7 +243,7 @@ TEST_F(OverviewTest, NobodyIsSentToServeAnOlderCopy) {
 
 TEST_F(OverviewTest, AReportRunsNothingButWhatIsInIt) {
   MakeStore(1);
-  SqliteStore store(path_, StoreMode::kRead);
+  SqlStore store(path_, StoreMode::kRead);
   Json overview = OverviewOfStore(store, Audience::kPublic);
   overview["source"] = "</script><img src=x>";
   const std::string html = ReportHtml(overview);
@@ -257,7 +257,7 @@ TEST_F(OverviewTest, AReportRunsNothingButWhatIsInIt) {
 
 TEST_F(OverviewTest, AReportHasItsHeadingsAndFiguresWithoutScripts) {
   MakeStore(2);
-  SqliteStore store(path_, StoreMode::kRead);
+  SqlStore store(path_, StoreMode::kRead);
   Json overview = OverviewOfStore(store, Audience::kOperator);
   overview["source"] = "<b>";
   const std::string html = ReportHtml(overview);
@@ -274,7 +274,7 @@ TEST_F(OverviewTest, AReportHasItsHeadingsAndFiguresWithoutScripts) {
 }
 
 TEST_F(OverviewTest, NamedReportTimesAreNoRoundsThatCloseEarly) {
-  SqliteStore store(path_, kCreate);
+  SqlStore store(path_, kCreate);
   store.AddDevices(SomeDevices(), false);
   JobConfig config = SmallPassesConfig();
   config.plan.participants_known = config.plan.timed_reports = true;
@@ -313,7 +313,7 @@ TEST_F(OverviewTest, ALiveOneIsWhatItsEventsSay) {
   LiveOverview live;
   EXPECT_EQ(Json::parse(live.Text())["jobs"], Json::array());
   std::string events = live.OnLog("begins");
-  SqliteStore store(path_, StoreMode::kRead);
+  SqlStore store(path_, StoreMode::kRead);
   events += live.Begin(OverviewOfStore(store, Audience::kOperator), false);
   ServerPhase phase;
   phase.kind = ServerPhase::Kind::kOpen;

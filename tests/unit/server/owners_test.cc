@@ -228,15 +228,15 @@ TEST(OwnersTest, AnOwnerThatIsNamedWhileAJobRunsHoldsFromTheNextAttemptOn) {
   EXPECT_THROW(named->Changed(changes), std::invalid_argument);
 }
 
-class OwnersStoreTest : public SqliteStoreTest {};
+class OwnersStoreTest : public StoredTest {};
 
 TEST_F(OwnersStoreTest, OwnersAreKeptTakenAndCovered) {
   {
-    SqliteStore store(path_, kCreate);
+    SqlStore store(path_, kCreate);
     store.AddDevices(SomeDevices(2), false);
     store.AddDevices({{"tv", {{9}}}, {"phone", {{8}}}}, false, "household-7");
     store.LoadDevices();
-    SqliteStore other(path_);
+    SqlStore other(path_);
     other.SetOwner("small-0", "household-7");
     other.SetOwner("phone", "guest");
     other.SetOwner("phone", "guest");
@@ -253,7 +253,7 @@ TEST_F(OwnersStoreTest, OwnersAreKeptTakenAndCovered) {
     other.RevokeDevice("tv");
     EXPECT_THROW(other.SetOwner("tv", "guest"), std::runtime_error) << "revoked";
   }
-  SqliteStore store(path_);
+  SqlStore store(path_);
   const std::vector<DeviceRecord> list = store.ListDevices();
   ASSERT_EQ(list.size(), 4u);
   EXPECT_EQ(list[0].owner, "household-7");
@@ -274,7 +274,7 @@ TEST_F(OwnersStoreTest, OwnersAreKeptTakenAndCovered) {
 
 // Turns of passes tell; of another sampling it is assumed.
 TEST_F(OwnersStoreTest, CohortsThatWereSharedBeforeAreFound) {
-  SqliteStore store(path_, kCreate);
+  SqlStore store(path_, kCreate);
   store.AddDevices(SomeDevices(), false);
   store.BeginJob(RecordOf(SmallPassesConfig()));
   store.CommitAttempt({0, 0, {0, 1, 2, 3}, kSmallDevices});
@@ -290,7 +290,7 @@ TEST_F(OwnersStoreTest, CohortsThatWereSharedBeforeAreFound) {
 }
 
 TEST_F(OwnersStoreTest, AReleaseOfAnotherSamplingMayHaveHeldTwoDevicesOfAnOwner) {
-  SqliteStore store(path_, kCreate);
+  SqlStore store(path_, kCreate);
   store.AddDevices(SomeDevices(), false, "a");
   store.BeginJob(RecordOf(SmallConfig()));
   EXPECT_FALSE(OwnersOf(store.ReadHistory()).may_have_shared);

@@ -13,11 +13,11 @@
 namespace sotto::server {
 namespace {
 
-class PricesTest : public SqliteStoreTest {
+class PricesTest : public StoredTest {
  protected:
   void SetUp() override {
-    SqliteStoreTest::SetUp();
-    SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false);
+    StoredTest::SetUp();
+    SqlStore(path_, kCreate).AddDevices(SomeDevices(), false);
   }
 
   // One round of this job.
@@ -28,7 +28,7 @@ class PricesTest : public SqliteStoreTest {
     ASSERT_TRUE(server.job().CloseRound().released);
   }
 
-  History Now() const { return SqliteStore(path_).ReadHistory(); }
+  History Now() const { return SqlStore(path_).ReadHistory(); }
 
   // What the job itself says of its end.
   std::vector<privacy::Claim> Planned(const JobConfig& config) const {
@@ -55,7 +55,7 @@ TEST_F(PricesTest, ARevocationUnderUniformCohortsCostsWhatTheJobThenSays) {
   EXPECT_TRUE(Says(price.text, "now ") && Says(price.text, "after ")) << price.text;
   const std::vector<privacy::Claim> told = PlannedClaims(after);
   EXPECT_GT(told.front().epsilon, PlannedClaims(before).front().epsilon);
-  SqliteStore(path_).RevokeDevice("small-3");
+  SqlStore(path_).RevokeDevice("small-3");
   ExpectSame(told, PlannedClaims(Now()));
   ServerStart server(path_, SmallConfig());
   ASSERT_TRUE(server.Open());  // it takes the fleet with its next attempt
@@ -117,7 +117,7 @@ TEST_F(PricesTest, TooFewDevicesAreNamed) {
 
 TEST_F(PricesTest, ARaiseOfTheLifeEpsilonSaysBothLimits) {
   EXPECT_EQ(PriceOfLife(Now(), 6), "");
-  SqliteStore(path_).RaiseLifeEpsilon(6, 1e-5);
+  SqlStore(path_).RaiseLifeEpsilon(6, 1e-5);
   const std::string text = PriceOfLife(Now(), 9);
   EXPECT_TRUE(Says(text, "now    epsilon 6 at delta 1e-05 (mu 1.")) << text;
   EXPECT_TRUE(Says(text, "after  epsilon 9 at delta 1e-05 (mu 1.")) << text;
@@ -130,7 +130,7 @@ TEST_F(PricesTest, ACopySaysWhatGoesOnAndWhatIsOver) {
   EXPECT_TRUE(Says(passes, "job 1: 1 of 6 rounds released, 1 attempt")) << passes;
   EXPECT_TRUE(Says(passes, "at most 20 turns, less the lost ones")) << passes;
   EXPECT_TRUE(Says(passes, "spent for good")) << passes;
-  SqliteStore(path_).RaiseLifeEpsilon(60, 1e-3);
+  SqlStore(path_).RaiseLifeEpsilon(60, 1e-3);
   EXPECT_TRUE(Says(DescribeCopy(Now()), "had spent the life epsilon, 60")) << DescribeCopy(Now());
 }
 

@@ -20,15 +20,17 @@ JobConfig PrivateWithoutReports() {
   return config;
 }
 
-RoundOutcome RunOneRound(SqliteStore& store, const JobConfig& config) {
+RoundOutcome RunOneRound(SqlStore& store, const JobConfig& config) {
   const DeviceRegistry registry = store.LoadDevices();
   Job job(config, registry, store, Key(), Load(store));
   EXPECT_TRUE(job.OpenRound());
   return job.CloseRound();
 }
 
-TEST_F(SqliteStoreTest, TheLedgerHoldsTheEpsilonAgainstTheServer) {
-  SqliteStore store(path_, kCreate);
+class PrivateNoiseStoreTest : public StoredTest {};
+
+TEST_F(PrivateNoiseStoreTest, TheLedgerHoldsTheEpsilonAgainstTheServer) {
+  SqlStore store(path_, kCreate);
   store.AddDevices(SomeDevices(), false);
   const RoundOutcome outcome = RunOneRound(store, PrivateWithoutReports());
   ASSERT_TRUE(outcome.released);
@@ -40,9 +42,9 @@ TEST_F(SqliteStoreTest, TheLedgerHoldsTheEpsilonAgainstTheServer) {
   EXPECT_EQ(EpsilonOf(entry, privacy::View::kOneUpdate), ServerUpdateEpsilon(outcome.spent));
 }
 
-TEST_F(SqliteStoreTest, ATrustedServerHasNoEpsilonInTheLedger) {
+TEST_F(PrivateNoiseStoreTest, ATrustedServerHasNoEpsilonInTheLedger) {
   {
-    SqliteStore store(path_, kCreate);
+    SqlStore store(path_, kCreate);
     store.AddDevices(SomeDevices(), false);
     ASSERT_TRUE(RunOneRound(store, WithoutReports()).released);
     const LedgerEntry entry = store.Ledger().at(0);
@@ -52,11 +54,11 @@ TEST_F(SqliteStoreTest, ATrustedServerHasNoEpsilonInTheLedger) {
     EXPECT_EQ(entry.claims[1].adversary, privacy::Adversary::kNetwork);
     EXPECT_EQ(entry.claims[2].adversary, privacy::Adversary::kWatcher);
   }
-  EXPECT_EQ(Database(path_).Integer("SELECT count(*) FROM claims WHERE adversary = 'server'"), 0);
+  EXPECT_EQ(TablesOf(path_)->Integer("SELECT count(*) FROM claims WHERE adversary = 'server'"), 0);
 }
 
-TEST_F(SqliteStoreTest, AJobKeepsItsPrivateNoise) {
-  SqliteStore store(path_, kCreate);
+TEST_F(PrivateNoiseStoreTest, AJobKeepsItsPrivateNoise) {
+  SqlStore store(path_, kCreate);
   store.BeginJob(RecordOf(PrivateWithoutReports()));
   store.BeginJob(RecordOf(PrivateWithoutReports()));
   JobConfig other = PrivateWithoutReports();

@@ -157,11 +157,11 @@ TEST(Receipts, OfTheFormerFormatAreKnownOrStaleAndHaveNoTurns) {
   EXPECT_EQ(older.ignored(), 1u);
 }
 
-class StoreReceiptsTest : public SqliteStoreTest {
+class StoreReceiptsTest : public StoredTest {
  protected:
-  void Begin(SqliteStore& store) const { store.BeginJob(RecordOf(SmallConfig())); }
+  void Begin(SqlStore& store) const { store.BeginJob(RecordOf(SmallConfig())); }
 
-  std::vector<uint8_t> AttemptAt(SqliteStore& store, uint32_t round, uint32_t attempt) const {
+  std::vector<uint8_t> AttemptAt(SqlStore& store, uint32_t round, uint32_t attempt) const {
     store.CommitAttempt({round, attempt, {0, 1}});
     return Copy(store.ReceiptOf(round, attempt, 1));
   }
@@ -169,11 +169,12 @@ class StoreReceiptsTest : public SqliteStoreTest {
 
 // The attack of a restored backup: the store is copied, goes on, and the copy is put back.
 TEST_F(StoreReceiptsTest, ARestoredCopyIsRefusedByTheFirstDeviceThatSawMore) {
+  OF_A_FILE_ONLY();
   const std::string backup = folder_.Path("backup");
   std::vector<uint8_t> early;
   std::vector<uint8_t> late;
   {
-    SqliteStore store(path_, kCreate);
+    SqlStore store(path_, kCreate);
     store.AddDevices(SomeDevices(2), false);
     Begin(store);
     early = AttemptAt(store, 0, 0);
@@ -183,13 +184,13 @@ TEST_F(StoreReceiptsTest, ARestoredCopyIsRefusedByTheFirstDeviceThatSawMore) {
     Release(store, 1, 0);
   }
   {
-    SqliteStore store(path_);
+    SqlStore store(path_);
     Begin(store);
     store.CheckReceipt(View(early), 1);
     store.CheckReceipt(View(late), 1);
   }
   std::filesystem::copy_file(backup, path_, std::filesystem::copy_options::overwrite_existing);
-  SqliteStore store(path_);
+  SqlStore store(path_);
   Begin(store);
   store.CheckReceipt(View(early), 1);
   const std::string message = RefusalOf([&] { store.CheckReceipt(View(late), 1); });
@@ -205,10 +206,10 @@ TEST_F(StoreReceiptsTest, ARestoredCopyIsRefusedByTheFirstDeviceThatSawMore) {
 }
 
 TEST_F(StoreReceiptsTest, AStoreOfItsOwnKnowsNoReceiptsOfAnother) {
-  SqliteStore store(path_, kCreate);
+  SqlStore store(path_, kCreate);
   Begin(store);
   const std::vector<uint8_t> receipt = AttemptAt(store, 0, 0);
-  SqliteStore other(folder_.Path("other"), kCreate);
+  SqlStore other(folder_.Path("other"), kCreate);
   Begin(other);
   other.CheckReceipt(View(receipt), 1);
   EXPECT_EQ(other.ignored_receipts(), 1u);
@@ -216,7 +217,7 @@ TEST_F(StoreReceiptsTest, AStoreOfItsOwnKnowsNoReceiptsOfAnother) {
 
 TEST_F(StoreReceiptsTest, AJobGivesThemWithItsTasksAndChecksThoseOfHello) {
   const JobConfig config = SmallConfig();
-  SqliteStore store(path_, kCreate);
+  SqlStore store(path_, kCreate);
   store.AddDevices(SomeDevices(), false);
   const DeviceRegistry registry = store.LoadDevices();
   Job job(config, registry, store, Key());

@@ -65,11 +65,11 @@ class KeepingFleet {
   std::set<int64_t> trains_;
 };
 
-class RecoveredCopyTest : public SqliteStoreTest {
+class RecoveredCopyTest : public StoredTest {
  protected:
   void SetUp() override {
-    SqliteStoreTest::SetUp();
-    SqliteStore store(path_, kCreate);
+    StoredTest::SetUp();
+    SqlStore store(path_, kCreate);
     store.AddDevices(SomeDevices(), false);
   }
 
@@ -81,7 +81,7 @@ class RecoveredCopyTest : public SqliteStoreTest {
     std::filesystem::copy_file(path_ + name, path_,
                                std::filesystem::copy_options::overwrite_existing);
   }
-  void Recover() const { SqliteStore(path_).Recover(); }
+  void Recover() const { SqlStore(path_).Recover(); }
 
   // So many rounds of all devices.
   void Rounds(const JobConfig& config, int rounds) {
@@ -94,7 +94,7 @@ class RecoveredCopyTest : public SqliteStoreTest {
   }
 
   JobTurns Turns() const {
-    SqliteStore store(path_);
+    SqlStore store(path_);
     const History history = store.ReadHistory();
     return TurnsOf(history, *LastJob(history));
   }

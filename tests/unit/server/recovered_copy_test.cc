@@ -30,6 +30,7 @@ namespace sotto::server {
 namespace {
 
 TEST_F(RecoveredCopyTest, IsRefusedUntilItIsRecovered) {
+  OF_A_FILE_ONLY();
   Rounds(SmallPassesConfig(), 1);
   CopyTo(".old");
   Rounds(SmallPassesConfig(), 2);
@@ -50,6 +51,7 @@ TEST_F(RecoveredCopyTest, IsRefusedUntilItIsRecovered) {
 
 // Round 0 is in the copy; rounds 1 and 2 are lost. So all have had their first turn.
 TEST_F(RecoveredCopyTest, ChargesEachDeviceForWhatItsReceiptShows) {
+  OF_A_FILE_ONLY();
   Rounds(SmallPassesConfig(), 1);
   CopyTo(".old");
   Rounds(SmallPassesConfig(), 2);
@@ -76,7 +78,7 @@ TEST_F(RecoveredCopyTest, ChargesEachDeviceForWhatItsReceiptShows) {
   }
   EXPECT_EQ(used, 16);
   {
-    SqliteStore store(path_);  // to a later job its two turns are known
+    SqlStore store(path_);  // to a later job its two turns are known
     EXPECT_EQ(SpentBefore(store.ReadHistory(), nullptr).at(0).turns, 2);
   }
   ServerStart server(path_);  // after a restart they have settled for good
@@ -93,6 +95,7 @@ TEST_F(RecoveredCopyTest, ChargesEachDeviceForWhatItsReceiptShows) {
 }
 
 TEST_F(RecoveredCopyTest, ADeviceWithoutAGenuineReceiptIsNotAsked) {
+  OF_A_FILE_ONLY();
   Rounds(SmallPassesConfig(4, 12), 3);
   CopyTo(".old");
   Rounds(SmallPassesConfig(4, 12), 1);
@@ -127,7 +130,7 @@ TEST_F(RecoveredCopyTest, ADeviceThatWasRegisteredLaterNeedsNoReceipt) {
     later.push_back({"later-" + std::to_string(i), {}});
     later.back().secret.bytes[29] = static_cast<uint8_t>(i + 1);
   }
-  SqliteStore(path_).AddDevices(later, false);
+  SqlStore(path_).AddDevices(later, false);
   ServerStart server(path_);
   EXPECT_FALSE(server.Open());
   for (uint32_t index = kSmallDevices; index < kSmallDevices + 4; ++index) {
@@ -139,6 +142,7 @@ TEST_F(RecoveredCopyTest, ADeviceThatWasRegisteredLaterNeedsNoReceipt) {
 
 // The copy was made between the draw and the seal of an attempt, which the original released.
 TEST_F(RecoveredCopyTest, AKnownAttemptThatWasSealedAfterTheCopyIsCharged) {
+  OF_A_FILE_ONLY();
   {
     ServerStart server(path_, SmallPassesConfig(1, 3));
     ASSERT_TRUE(server.Open());
@@ -158,6 +162,7 @@ TEST_F(RecoveredCopyTest, AKnownAttemptThatWasSealedAfterTheCopyIsCharged) {
 }
 
 TEST_F(RecoveredCopyTest, AnOlderCopyOfARecoveredOneIsRefusedAgain) {
+  OF_A_FILE_ONLY();
   Rounds(SmallPassesConfig(4, 12), 3);
   CopyTo(".old");
   Rounds(SmallPassesConfig(4, 12), 1);
@@ -180,7 +185,7 @@ TEST_F(RecoveredCopyTest, AnOlderCopyOfARecoveredOneIsRefusedAgain) {
 }
 
 TEST_F(RecoveredCopyTest, OtherSamplingsAndFixedOrdersAreRefused) {
-  SqliteStore(path_).RaiseLifeEpsilon(100, 1e-3);
+  SqlStore(path_).RaiseLifeEpsilon(100, 1e-3);
   Recover();
   const auto refusal = [&](const JobConfig& config) -> std::string {
     try {
@@ -205,7 +210,7 @@ TEST_F(RecoveredCopyTest, AJobThatMayNotGoOnIsOverAndTheServerServesTheNextOne) 
     server.Report();
     ASSERT_TRUE(server.job().CloseRound().released);
   }
-  SqliteStore store(path_);
+  SqlStore store(path_);
   EXPECT_NE(JobToGoOnWith(store.ReadHistory()), nullptr);
   store.Recover();
   const History history = store.ReadHistory();
@@ -219,7 +224,7 @@ TEST_F(RecoveredCopyTest, AJobThatMayNotGoOnIsOverAndTheServerServesTheNextOne) 
 }
 
 TEST_F(RecoveredCopyTest, AJobThatWasReplacedBeforeTheCopyWasNotEndedByTheRecovery) {
-  SqliteStore store(path_);
+  SqlStore store(path_);
   store.BeginJob(RecordOf(SmallConfig()));
   store.AllowNewJob();
   store.BeginJob(OtherRecordOf(SmallConfig()));
@@ -231,10 +236,11 @@ TEST_F(RecoveredCopyTest, AJobThatWasReplacedBeforeTheCopyWasNotEndedByTheRecove
 
 // The first job was stopped before its devices could show what the lost part asked of them.
 TEST_F(RecoveredCopyTest, TurnsThatAreSettledLateAreTurnsOfTheJobThatTheyBelongTo) {
+  OF_A_FILE_ONLY();
   const JobConfig config = SmallPassesConfig(2, 6);
   const privacy::Turns turn = privacy::TurnIn(config.plan, 0);
   const privacy::Turns three = turn + turn + turn;
-  SqliteStore(path_).RaiseLifeEpsilon(LifeEpsilonFor(three, 1e-3, config.plan.certificate), 1e-3);
+  SqlStore(path_).RaiseLifeEpsilon(LifeEpsilonFor(three, 1e-3, config.plan.certificate), 1e-3);
   Rounds(config, 1);
   CopyTo(".old");
   Rounds(config, 5);
@@ -248,7 +254,7 @@ TEST_F(RecoveredCopyTest, TurnsThatAreSettledLateAreTurnsOfTheJobThatTheyBelongT
     for (; server.Open(); ++rounds) ASSERT_TRUE(server.job().CloseRound().released);
     EXPECT_EQ(rounds, 3) << "a third turn of each device, and no fourth one";
   }
-  SqliteStore store(path_);
+  SqlStore store(path_);
   const History history = store.ReadHistory();
   EXPECT_EQ(history.jobs[0].settled.size(), kSmallDevices);
   EXPECT_TRUE(history.jobs[1].settled.empty());
@@ -263,13 +269,14 @@ TEST_F(RecoveredCopyTest, TurnsThatAreSettledLateAreTurnsOfTheJobThatTheyBelongT
 
 // Turns of a lost job with other costs count in the life limit, rounded up.
 TEST_F(RecoveredCopyTest, ALostJobCountsInTheLifeLimit) {
+  OF_A_FILE_ONLY();
   const JobConfig config = SmallPassesConfig(1, 3);
   JobConfig loud = config;
   loud.plan.noise_sigma /= 2;
   loud.plan = RoundToDevice(loud.plan);
   const privacy::Turns turn = privacy::TurnIn(config.plan, 0);
   const privacy::Turns costly = privacy::TurnIn(loud.plan, 0);
-  SqliteStore(path_).RaiseLifeEpsilon(
+  SqlStore(path_).RaiseLifeEpsilon(
       LifeEpsilonFor(turn + turn + costly, 1e-3, config.plan.certificate), 1e-3);
   Rounds(config, 3);
   CopyTo(".old");
@@ -289,7 +296,7 @@ TEST_F(RecoveredCopyTest, ALostJobCountsInTheLifeLimit) {
     fleet_.Hello(server);
     server.Open();
   }
-  SqliteStore store(path_);
+  SqlStore store(path_);
   const TurnsByDevice used = TurnsBefore(store.ReadHistory(), nullptr);
   EXPECT_EQ(used.size(), kSmallDevices);
   for (const auto& [device, turns] : used) {
@@ -302,13 +309,14 @@ TEST_F(RecoveredCopyTest, ALostJobCountsInTheLifeLimit) {
 
 // The copy has one round of the job, the lost part the other turns of some devices.
 TEST_F(RecoveredCopyTest, ALaterJobIsChargedForTheWholeLimitOfTheJobThatLostRounds) {
+  OF_A_FILE_ONLY();
   const JobConfig config = SmallPassesConfig(2, 6);
   Rounds(config, 1);
   CopyTo(".old");
   Rounds(config, 5);
   Restore(".old");
   Recover();
-  SqliteStore store(path_);
+  SqlStore store(path_);
   const History history = store.ReadHistory();
   std::vector<privacy::SpentRounds> spent = SpentBefore(history, nullptr);
   ASSERT_FALSE(spent.empty());
@@ -320,6 +328,7 @@ TEST_F(RecoveredCopyTest, ALaterJobIsChargedForTheWholeLimitOfTheJobThatLostRoun
 }
 
 TEST_F(RecoveredCopyTest, WithoutALifeEpsilonADeviceWithoutAReceiptIsSpentForGood) {
+  OF_A_FILE_ONLY();
   Rounds(SmallPassesConfig(4, 12), 3);
   CopyTo(".old");
   Rounds(SmallPassesConfig(4, 12), 1);
@@ -332,7 +341,7 @@ TEST_F(RecoveredCopyTest, WithoutALifeEpsilonADeviceWithoutAReceiptIsSpentForGoo
     fleet_.Hello(server);
     ASSERT_TRUE(server.Open());
   }
-  SqliteStore store(path_);
+  SqlStore store(path_);
   const History history = store.ReadHistory();
   EXPECT_EQ(UnshownDevices(history), std::vector<int64_t>{1});
   EXPECT_TRUE(std::isinf(TurnsAtMost(history).at(1).mu_squared));
@@ -353,7 +362,7 @@ TEST_F(RecoveredCopyTest, WithoutALifeEpsilonADeviceWithoutAReceiptIsSpentForGoo
 TEST_F(RecoveredCopyTest, ASecondRecoveryForgetsNothingThatTheFirstOneHasNotBeenShown) {
   const JobConfig config = SmallPassesConfig(1, 3);
   const privacy::Turns turn = privacy::TurnIn(config.plan, 0);
-  SqliteStore(path_).RaiseLifeEpsilon(
+  SqlStore(path_).RaiseLifeEpsilon(
       LifeEpsilonFor(turn + turn + turn, 1e-3, config.plan.certificate), 1e-3);
   Rounds(config, 3);
   Recover();
@@ -365,7 +374,7 @@ TEST_F(RecoveredCopyTest, ASecondRecoveryForgetsNothingThatTheFirstOneHasNotBeen
     ASSERT_TRUE(next.Open());
     ASSERT_TRUE(next.job().CloseRound().released);
   }
-  SqliteStore store(path_);
+  SqlStore store(path_);
   const auto before_job_2 = [&] {
     const History history = store.ReadHistory();
     const std::vector<privacy::SpentRounds> spent = SpentByJobsBefore(history, history.jobs[1]);
@@ -393,7 +402,7 @@ TEST_F(RecoveredCopyTest, ASecondRecoveryBeginsAnewOnceAllHaveShownTheirs) {
     fleet_.Hello(server);
     ASSERT_TRUE(server.Open());
   }
-  SqliteStore store(path_);
+  SqlStore store(path_);
   store.AllowNewJob();
   store.BeginJob(OtherRecordOf(config));
   ASSERT_TRUE(UnshownDevices(store.ReadHistory()).empty());
@@ -405,13 +414,14 @@ TEST_F(RecoveredCopyTest, ASecondRecoveryBeginsAnewOnceAllHaveShownTheirs) {
 
 // It is asked no more, also once the life epsilon is raised, and a later job's figure has it.
 TEST_F(RecoveredCopyTest, ADeviceWithoutAReceiptCountsAtTheLifeEpsilon) {
+  OF_A_FILE_ONLY();
   const JobConfig config = SmallPassesConfig(1, 3);
   const privacy::Turns turn = privacy::TurnIn(config.plan, 0);
   const auto life_of = [&](const privacy::Turns& turns) {
     return LifeEpsilonFor(turns, 1e-3, config.plan.certificate);
   };
   const double life = life_of(turn + turn + turn);
-  SqliteStore(path_).RaiseLifeEpsilon(life, 1e-3);
+  SqlStore(path_).RaiseLifeEpsilon(life, 1e-3);
   Rounds(config, 2);
   CopyTo(".old");
   Rounds(config, 1);
@@ -419,8 +429,8 @@ TEST_F(RecoveredCopyTest, ADeviceWithoutAReceiptCountsAtTheLifeEpsilon) {
   Recover();
   for (const int64_t device : {1, 2, 3}) fleet_.receipts().erase(device);
   const double raised = life_of(turn + turn + turn + turn);
-  ASSERT_EQ(WhyNotLifeEpsilon(SqliteStore(path_).ReadHistory(), raised, 1e-3, false), "");
-  SqliteStore(path_).RaiseLifeEpsilon(raised, 1e-3);
+  ASSERT_EQ(WhyNotLifeEpsilon(SqlStore(path_).ReadHistory(), raised, 1e-3, false), "");
+  SqlStore(path_).RaiseLifeEpsilon(raised, 1e-3);
   ServerStart server(path_, config, true);
   EXPECT_FALSE(server.Open());
   fleet_.Hello(server);
@@ -441,6 +451,7 @@ TEST_F(RecoveredCopyTest, ADeviceWithoutAReceiptCountsAtTheLifeEpsilon) {
 }
 
 TEST_F(RecoveredCopyTest, WhatDevicesShowedIsARecord) {
+  OF_A_FILE_ONLY();
   Rounds(SmallPassesConfig(), 1);
   Recover();
   {
@@ -493,7 +504,7 @@ class RandomCopies {
   // Of the last job.
   JobConfig ConfigNow() const {
     JobConfig config = SmallPassesConfig(3, 9);
-    const History history = SqliteStore(path_).ReadHistory();
+    const History history = SqlStore(path_).ReadHistory();
     if (history.jobs.empty()) return config;
     const privacy::Plan plan = PlanOf(history, history.jobs.back());
     return SmallPassesConfig(plan.participations, plan.rounds);
@@ -508,7 +519,7 @@ class RandomCopies {
   void Restore() {
     std::filesystem::copy_file(copies_[Below(static_cast<uint32_t>(copies_.size()))], path_,
                                std::filesystem::copy_options::overwrite_existing);
-    SqliteStore(path_).Recover();
+    SqlStore(path_).Recover();
     ++restores_;
   }
 
@@ -543,6 +554,7 @@ class RandomCopies {
 };
 
 TEST_F(RecoveredCopyTest, NoHistoryOfCopiesTakesADeviceBeyondItsTurns) {
+  OF_A_FILE_ONLY();
   CopyTo(".first");
   int restores = 0;
   int full = 0;
@@ -564,11 +576,12 @@ TEST_F(RecoveredCopyTest, NoHistoryOfCopiesTakesADeviceBeyondItsTurns) {
 // Devices lose their receipts, later jobs are lost with their stores, and what is true is counted
 // outside. No total, of any device at any moment, is below it.
 TEST_F(RecoveredCopyTest, NoTotalIsEverBelowTheTruth) {
+  OF_A_FILE_ONLY();
   const privacy::Turns turn = privacy::TurnIn(SmallPassesConfig().plan, 0);
   privacy::Turns life;
   for (int i = 0; i < 5; ++i) life = life + turn;
-  SqliteStore(path_).RaiseLifeEpsilon(LifeEpsilonFor(life, 1e-3, SmallConfig().plan.certificate),
-                                      1e-3);
+  SqlStore(path_).RaiseLifeEpsilon(LifeEpsilonFor(life, 1e-3, SmallConfig().plan.certificate),
+                                   1e-3);
   CopyTo(".first");
   int unshown = 0;
   int above = 0;
@@ -577,7 +590,7 @@ TEST_F(RecoveredCopyTest, NoTotalIsEverBelowTheTruth) {
     RandomCopies copies(path_, seed, true);
     for (int step = 0; step < 16; ++step) {
       copies.Step();
-      const History history = SqliteStore(path_).ReadHistory();
+      const History history = SqlStore(path_).ReadHistory();
       unshown += static_cast<int>(UnshownDevices(history).size());
       const TurnsByDevice recorded = TurnsBefore(history, nullptr);
       const TurnsByDevice most = TurnsAtMost(history);

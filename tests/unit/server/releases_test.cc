@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kPollMs = 700;
 
-class ReleasesTest : public SqliteStoreTest {
+class ReleasesTest : public StoredTest {
  protected:
   std::unique_ptr<Job> Begin(const JobConfig& config = SmallGridConfig()) {
     store_.AllowNewJob();
@@ -58,7 +58,7 @@ class ReleasesTest : public SqliteStoreTest {
   }
 
   const JobConfig config_ = SmallGridConfig();
-  SqliteStore store_{path_, kCreate};
+  SqlStore store_{path_, kCreate};
   const DeviceRegistry registry_ = Registered();
   Holder holder_{*config_.model};
   uint8_t jobs_ = 0;

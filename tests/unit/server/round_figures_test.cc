@@ -187,10 +187,10 @@ TEST(RoundFigures, CountsBytesAndTimesAreTheOperatorsInEveryModeThatThereIs) {
   }
 }
 
-class RoundFiguresTest : public SqliteStoreTest {
+class RoundFiguresTest : public StoredTest {
  protected:
   void MakeStore() {
-    SqliteStore store(path_, kCreate);
+    SqlStore store(path_, kCreate);
     store.AddDevices(SomeDevices(), false);
     store.BeginJob(RecordOf(SmallConfig()));
     store.CommitAttempt({0, 0, {0, 1, 2, 3}, kSmallDevices});
@@ -200,7 +200,7 @@ class RoundFiguresTest : public SqliteStoreTest {
 
 TEST_F(RoundFiguresTest, NoOperatorsFigureIsInAnyPublishedOutput) {
   MakeStore();
-  SqliteStore store(path_, StoreMode::kRead);
+  SqlStore store(path_, StoreMode::kRead);
   const RoundOutcome outcome = KnownOutcome();
   const LedgerEntry release = KnownRelease();
   const std::vector<Shown> published = {
@@ -226,7 +226,7 @@ TEST_F(RoundFiguresTest, NoOperatorsFigureIsInAnyPublishedOutput) {
 // A page draws the columns that its overview names.
 TEST_F(RoundFiguresTest, APublishedPageHasNoColumnOfAnOperatorsFigure) {
   MakeStore();
-  SqliteStore store(path_, StoreMode::kRead);
+  SqlStore store(path_, StoreMode::kRead);
   const auto columns_of = [](const Json& overview) {
     std::set<std::string> fields;
     for (const Json& column : overview["jobs"][0]["columns"]) fields.insert(column["field"]);

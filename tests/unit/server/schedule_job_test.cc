@@ -145,9 +145,9 @@ TEST(ScheduleJobTest, WhatHasNoScheduleIsRefusedWithTheReason) {
       ProximalRequest(), [](auto& r) { r.job.training.gradient_clip = 0; }, "--gradient-clip");
 }
 
-class ScheduleStoreTest : public SqliteStoreTest {
+class ScheduleStoreTest : public StoredTest {
  protected:
-  void CreateStore() const { SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false); }
+  void CreateStore() const { SqlStore(path_, kCreate).AddDevices(SomeDevices(), false); }
 };
 
 TEST_F(ScheduleStoreTest, JobLedgerAndAccountChargeTheSame) {
@@ -202,7 +202,7 @@ TEST_F(ScheduleStoreTest, AStoreKeepsEachReleasesOwnNoiseAndTheSchedule) {
   JobConfig config = SmallConfig();
   config.plan.schedule.noise_decay = 0.6;
   config.min_devices = 0;
-  SqliteStore store(path_);
+  SqlStore store(path_);
   const DeviceRegistry registry = store.LoadDevices();
   Job job(config, registry, store, Key());
   for (uint32_t round = 0; round < kRounds; ++round) {

@@ -49,11 +49,11 @@ class ServerStart {
   }
 
   Job& job() { return *job_; }
-  SqliteStore& store() { return store_; }
+  SqlStore& store() { return store_; }
   const DeviceRegistry& devices() const { return devices_; }
 
  private:
-  SqliteStore store_;
+  SqlStore store_;
   DeviceRegistry devices_;
   std::unique_ptr<Job> job_;
 };

@@ -18,6 +18,7 @@ namespace {
 
 // Only uniform draws before the copy, so no job goes on. Otherwise none could ever begin.
 TEST_F(RecoveredCopyTest, DevicesSettleWhileNoJobRuns) {
+  OF_A_FILE_ONLY();
   {
     ServerStart server(path_, SmallConfig());
     ASSERT_TRUE(server.Open());
@@ -32,7 +33,7 @@ TEST_F(RecoveredCopyTest, DevicesSettleWhileNoJobRuns) {
   }
   Restore(".old");
   Recover();
-  SqliteStore store(path_);
+  SqlStore store(path_);
   EXPECT_EQ(store.Settle(), nullptr) << "nothing is loaded";
   store.LoadReceipts();
   const std::string before = WhyUnbounded(store.ReadHistory());
@@ -62,7 +63,8 @@ TEST_F(RecoveredCopyTest, DevicesSettleWhileNoJobRuns) {
 }
 
 TEST_F(RecoveredCopyTest, AServerWithoutAJobNoticesAnOlderCopy) {
-  SqliteStore(path_).RaiseLifeEpsilon(100, 1e-3);
+  OF_A_FILE_ONLY();
+  SqlStore(path_).RaiseLifeEpsilon(100, 1e-3);
   CopyTo(".empty");
   Rounds(SmallPassesConfig(1, 3), 3);
   CopyTo(".old");
@@ -76,7 +78,7 @@ TEST_F(RecoveredCopyTest, AServerWithoutAJobNoticesAnOlderCopy) {
   }
   const std::vector<uint8_t> receipt = fleet_.receipts()[1];
   const auto show = [&] {
-    SqliteStore store(path_);
+    SqlStore store(path_);
     store.LoadReceipts();
     store.CheckReceipt({receipt.data(), receipt.size()}, 1);
   };
@@ -91,11 +93,12 @@ TEST_F(RecoveredCopyTest, AServerWithoutAJobNoticesAnOlderCopy) {
 
 // Device 13 joined after the only job that the copy has, and a lost job asked it.
 TEST_F(RecoveredCopyTest, TurnsOfALostJobCountForADeviceThatIsInNoOther) {
-  SqliteStore(path_).RaiseLifeEpsilon(100, 1e-3);
+  OF_A_FILE_ONLY();
+  SqlStore(path_).RaiseLifeEpsilon(100, 1e-3);
   Rounds(SmallPassesConfig(1, 3), 3);
   Device later{"later", {}};
   later.secret.bytes[29] = 1;
-  SqliteStore(path_).AddDevices({later}, false);
+  SqlStore(path_).AddDevices({later}, false);
   CopyTo(".old");
   {
     ServerStart next(path_, SmallPassesConfig(1, 3), true);
@@ -108,7 +111,7 @@ TEST_F(RecoveredCopyTest, TurnsOfALostJobCountForADeviceThatIsInNoOther) {
   fleet_.receipts()[kSmallDevices + 1] = fleet_.receipts()[1];  // as if it had been drawn, too
   Restore(".old");
   Recover();
-  SqliteStore store(path_);
+  SqlStore store(path_);
   store.LoadReceipts();
   const std::vector<uint8_t>& receipt = fleet_.receipts()[kSmallDevices + 1];
   store.CheckReceipt({receipt.data(), receipt.size()}, kSmallDevices + 1);
@@ -122,6 +125,7 @@ TEST_F(RecoveredCopyTest, TurnsOfALostJobCountForADeviceThatIsInNoOther) {
 
 // All have had their one turn; the copy knows of four only.
 TEST_F(RecoveredCopyTest, AJobIsNotOverWhileDevicesMustShowWhetherTheyHaveTurns) {
+  OF_A_FILE_ONLY();
   const JobConfig config = SmallPassesConfig(1, 3);
   Rounds(config, 1);
   CopyTo(".old");

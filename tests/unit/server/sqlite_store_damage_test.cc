@@ -13,7 +13,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "backends/sqlite_store.h"
+#include "backends/sql_store.h"
 #include "unit/server/store_fixture.h"
 
 namespace sotto::server {
@@ -29,7 +29,9 @@ int InChild(Action action) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST_F(SqliteStoreTest, ASecondServerIsRefusedWhileTheFirstOneLives) {
+class SqliteDamageTest : public StoredTest {};
+
+TEST_F(SqliteDamageTest, ASecondServerIsRefusedWhileTheFirstOneLives) {
   int ready[2];
   int done[2];
   ASSERT_EQ(pipe(ready), 0);
@@ -37,7 +39,7 @@ TEST_F(SqliteStoreTest, ASecondServerIsRefusedWhileTheFirstOneLives) {
   const pid_t child = fork();
   if (child == 0) {
     close(done[1]);
-    SqliteStore store(path_, kCreate);
+    SqlStore store(path_, kCreate);
     store.ClaimJobs();
     char byte = 1;
     if (write(ready[1], &byte, 1) != 1) _exit(1);
@@ -45,7 +47,7 @@ TEST_F(SqliteStoreTest, ASecondServerIsRefusedWhileTheFirstOneLives) {
   }
   char byte = 0;
   ASSERT_EQ(read(ready[0], &byte, 1), 1);
-  SqliteStore other(path_);
+  SqlStore other(path_);
   const std::string holder = std::to_string(child);
   EXPECT_TRUE(Says(RefusalOf([&] { other.ClaimJobs(); }), "process " + holder + " serves it"));
   EXPECT_EQ(other.Server(), holder);
@@ -58,8 +60,8 @@ TEST_F(SqliteStoreTest, ASecondServerIsRefusedWhileTheFirstOneLives) {
   other.ClaimJobs();
 }
 
-TEST_F(SqliteStoreTest, ATruncatedOrDamagedStoreIsRefused) {
-  SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false);
+TEST_F(SqliteDamageTest, ATruncatedOrDamagedStoreIsRefused) {
+  SqlStore(path_, kCreate).AddDevices(SomeDevices(), false);
   constexpr size_t kPage = 4096;
   const size_t size = std::filesystem::file_size(path_);
   const auto refuses = [&](const char* what, auto damage) {
@@ -81,9 +83,9 @@ TEST_F(SqliteStoreTest, ATruncatedOrDamagedStoreIsRefused) {
   EXPECT_EQ(Refusal(), "nothing was refused");
 }
 
-TEST_F(SqliteStoreTest, AFullDiskIsSaidAndWhatWasCommittedIsKept) {
+TEST_F(SqliteDamageTest, AFullDiskIsSaidAndWhatWasCommittedIsKept) {
   {
-    SqliteStore store(path_, kCreate);
+    SqlStore store(path_, kCreate);
     store.BeginJob(RecordOf(SmallConfig()));
     store.CommitAttempt({0, 0, {}});
     Release(store, 0, 0);
@@ -92,7 +94,7 @@ TEST_F(SqliteStoreTest, AFullDiskIsSaidAndWhatWasCommittedIsKept) {
   // A limit on the file's size stands for the disk's end. It is the child's alone.
   const int code = InChild([&] {
     signal(SIGXFSZ, SIG_IGN);
-    SqliteStore store(path_);
+    SqlStore store(path_);
     store.BeginJob(RecordOf(SmallConfig()));
     const rlimit limit{200000, 200000};
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
@@ -101,7 +103,7 @@ TEST_F(SqliteStoreTest, AFullDiskIsSaidAndWhatWasCommittedIsKept) {
     return Load(store)->next_round == 1 ? 0 : 3;  // and the store still answers
   });
   EXPECT_EQ(code, 0);
-  SqliteStore store(path_);
+  SqlStore store(path_);
   EXPECT_EQ(Load(store)->next_round, 1u);
   EXPECT_EQ(Load(store)->parameters, ModelOf(0));
   EXPECT_EQ(store.Ledger().size(), 1u);
@@ -110,9 +112,9 @@ TEST_F(SqliteStoreTest, AFullDiskIsSaidAndWhatWasCommittedIsKept) {
   EXPECT_EQ(Load(store)->next_round, 2u);
 }
 
-TEST_F(SqliteStoreTest, SqlitesOwnWordForAFullDiskGetsTheSameAdvice) {
+TEST_F(SqliteDamageTest, SqlitesOwnWordForAFullDiskGetsTheSameAdvice) {
   WriteRaw("");
-  Database file(path_);
+  SqliteDatabase file(path_);
   file.Run("CREATE TABLE t (b BLOB); PRAGMA max_page_count = 4");
   const std::string message =
       RefusalOf([&] { file.Run("INSERT INTO t VALUES (zeroblob(1000000))"); });
@@ -129,7 +131,7 @@ struct Committed {
 
 // Goes on with the store's job as fast as it can, two attempts a round, until it is killed.
 [[noreturn]] void CommitForever(const std::string& path, int report) {
-  SqliteStore store(path);
+  SqlStore store(path);
   store.BeginJob(RecordOf(SmallConfig()));
   const JobState state = *Load(store);
   uint32_t round = state.next_round;
@@ -189,7 +191,7 @@ void ExpectNothingIsLostWithTheJournal(const std::string& path, uint32_t known_r
   const std::string alone = path + "-alone";
   std::filesystem::copy_file(path, alone, std::filesystem::copy_options::overwrite_existing);
   try {
-    SqliteStore store(alone);
+    SqlStore store(alone);
     EXPECT_GE(Load(store)->next_round, known_rounds);
   } catch (const std::runtime_error& error) {
     EXPECT_TRUE(Says(error.what(), "damaged")) << error.what();
@@ -200,15 +202,15 @@ void ExpectNothingIsLostWithTheJournal(const std::string& path, uint32_t known_r
 // Thirty kills at random times (seed 1), every other one while the store is being opened: what a
 // commit reported is there afterwards, at most one commit more, and no attempt's number is given
 // out again.
-TEST_F(SqliteStoreTest, NothingCommittedIsLostToAKill) {
-  SqliteStore(path_, kCreate).BeginJob(RecordOf(SmallConfig()));
+TEST_F(SqliteDamageTest, NothingCommittedIsLostToAKill) {
+  SqlStore(path_, kCreate).BeginJob(RecordOf(SmallConfig()));
   std::mt19937 random(1);
   uint32_t known_rounds = 0;
   for (int kill = 0; kill < 30; ++kill) {
     const std::vector<Committed> committed =
         RunAndKill(path_, std::chrono::microseconds(random() % 40000), kill % 2 == 1);
     ExpectNothingIsLostWithTheJournal(path_, RoundsOf(committed, known_rounds));
-    SqliteStore store(path_);
+    SqlStore store(path_);
     const JobState state = *Load(store);
     for (const Committed& one : committed) {
       if (one.released) known_rounds = one.round + 1;

@@ -20,11 +20,11 @@
 namespace sotto::server {
 namespace {
 
-class StoreChainTest : public SqliteStoreTest {
+class StoreChainTest : public StoredTest {
  protected:
   // Three devices, one of them revoked, and a job with two releases and an open attempt.
   void Fill(size_t parameters = 8) const {
-    SqliteStore store(path_, kCreate);
+    SqlStore store(path_, kCreate);
     store.AddDevices(SomeDevices(3), false);
     store.RevokeDevice("small-2");
     store.SetOwner("small-1", "household-7");
@@ -44,7 +44,7 @@ class StoreChainTest : public SqliteStoreTest {
 
   // Everything that the program reads from the store, as text.
   static std::string Contents(const std::string& path) {
-    SqliteStore store(path);
+    SqlStore store(path);
     std::string text;
     const DeviceRegistry registry = store.LoadDevices();
     for (uint32_t i = 0; i < registry.size(); ++i) {
@@ -86,6 +86,7 @@ class StoreChainTest : public SqliteStoreTest {
 
 // SECURITY.md S21.
 TEST_F(StoreChainTest, AChangedValueIsRefusedAndTheLastGoodRecordIsNamed) {
+  OF_A_FILE_ONLY();
   Fill();
   const std::string sound = Bytes(path_);
   const struct {
@@ -141,6 +142,7 @@ TEST_F(StoreChainTest, AChangedValueIsRefusedAndTheLastGoodRecordIsNamed) {
 }
 
 TEST_F(StoreChainTest, ARowThatNoRecordHoldsIsRefused) {
+  OF_A_FILE_ONLY();
   Fill();
   const std::string sound = Bytes(path_);
   for (const char* sql :
@@ -156,7 +158,7 @@ TEST_F(StoreChainTest, ARowThatNoRecordHoldsIsRefused) {
 // The end of the chain alone is removed: what is left is sound, but no commit wrote it.
 TEST_F(StoreChainTest, AChainThatEndsWithinACommitIsRefused) {
   {
-    SqliteStore store(path_, kCreate);
+    SqlStore store(path_, kCreate);
     store.AddDevices(SomeDevices(2), false);
     store.BeginJob(RecordOf(SmallConfig()));
     store.CommitAttempt({0, 0, {0, 1}});
@@ -179,19 +181,20 @@ TEST_F(StoreChainTest, AChainThatEndsWithinACommitIsRefused) {
 
 TEST_F(StoreChainTest, AChainMayEndAfterEachCommit) {
   const auto opens = [&] { return Refusal() == "nothing was refused"; };
-  { const SqliteStore store(path_, kCreate); }
+  { const SqlStore store(path_, kCreate); }
   EXPECT_TRUE(opens());
-  SqliteStore(path_).BeginJob(RecordOf(SmallConfig()));
+  SqlStore(path_).BeginJob(RecordOf(SmallConfig()));
   EXPECT_TRUE(opens()) << "a job without devices has no list of them";
-  SqliteStore(path_).AddDevices(SomeDevices(2), false);
+  SqlStore(path_).AddDevices(SomeDevices(2), false);
   EXPECT_TRUE(opens());
-  SqliteStore(path_).RevokeDevice("small-1");
+  SqlStore(path_).RevokeDevice("small-1");
   EXPECT_TRUE(opens());
-  SqliteStore(path_).BeginJob(RecordOf(SmallConfig()));
+  SqlStore(path_).BeginJob(RecordOf(SmallConfig()));
   EXPECT_TRUE(opens());
 }
 
 TEST_F(StoreChainTest, ATableOrTriggerThatNoStoreHasIsRefused) {
+  OF_A_FILE_ONLY();
   Fill();
   RunSql("CREATE TRIGGER t BEFORE INSERT ON claims BEGIN SELECT RAISE(IGNORE); END");
   EXPECT_TRUE(Says(Refusal(), "its tables are not those of version 8"));
@@ -202,6 +205,7 @@ TEST_F(StoreChainTest, ATableOrTriggerThatNoStoreHasIsRefused) {
 // bit of the file; the default takes some seconds.
 // SECURITY.md S21.
 TEST_F(StoreChainTest, ASingleFlippedBitIsRefusedOrHarmless) {
+  OF_A_FILE_ONLY();
   WriteRaw("");
   RunSql("PRAGMA page_size = 512; PRAGMA user_version = 0");
   Fill();
@@ -209,7 +213,7 @@ TEST_F(StoreChainTest, ASingleFlippedBitIsRefusedOrHarmless) {
   const size_t step = asked == nullptr ? 149 : std::strtoul(asked, nullptr, 10);
   const std::string sound = Bytes(path_);
   const std::string contents = Contents(path_);
-  ASSERT_EQ(Database(path_).Integer("PRAGMA page_size"), 512);
+  ASSERT_EQ(SqliteDatabase(path_).Integer("PRAGMA page_size"), 512);
   size_t refused = 0;
   size_t harmless = 0;
   for (size_t bit = 0; bit < 8 * sound.size(); bit += step) {
@@ -230,8 +234,9 @@ TEST_F(StoreChainTest, ASingleFlippedBitIsRefusedOrHarmless) {
 
 // The disk changes under a store that is open: the model is verified again when it is read.
 TEST_F(StoreChainTest, AModelAndADeviceThatChangedSinceTheStoreWasOpenedAreRefused) {
+  OF_A_FILE_ONLY();
   Fill(2000);
-  SqliteStore store(path_);
+  SqlStore store(path_);
   std::string bytes = Bytes(path_);
   const auto flip = [&](const std::string& needle) {
     const size_t at = bytes.find(needle);
@@ -250,6 +255,7 @@ TEST_F(StoreChainTest, AModelAndADeviceThatChangedSinceTheStoreWasOpenedAreRefus
 
 // After each commit a copy of the one file is a whole store.
 TEST_F(StoreChainTest, TheFileAloneHoldsEveryCommit) {
+  OF_A_FILE_ONLY();
   const std::string copy = folder_.Path("copy");
   const auto counts = [&] {
     std::filesystem::copy_file(path_, copy, std::filesystem::copy_options::overwrite_existing);
@@ -258,7 +264,7 @@ TEST_F(StoreChainTest, TheFileAloneHoldsEveryCommit) {
                                 report.attempts, report.releases};
   };
   using Counts = std::vector<int64_t>;
-  SqliteStore store(path_, kCreate);
+  SqlStore store(path_, kCreate);
   EXPECT_EQ(counts(), (Counts{0, 0, 0, 0, 0}));
   store.AddDevices(SomeDevices(3), false);
   EXPECT_EQ(counts(), (Counts{3, 3, 0, 0, 0}));
@@ -274,6 +280,7 @@ TEST_F(StoreChainTest, TheFileAloneHoldsEveryCommit) {
 }
 
 TEST_F(StoreChainTest, AStoreThatAnotherProgramGaveALogIsRefusedBecauseTheLogMayBeMissing) {
+  OF_A_FILE_ONLY();
   Fill();
   RunSql("PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL");
   EXPECT_TRUE(Says(Refusal(), "write-ahead log"));
@@ -292,7 +299,7 @@ TEST_F(StoreChainTest, InspectionDescribesAStoreAndChangesNothing) {
   EXPECT_EQ(report.last_record, "attempt 1 at round 3 of job 1");
   EXPECT_EQ(report.head.size(), 64u);
   EXPECT_EQ(Bytes(path_), before);
-  SqliteStore(path_).RevokeDevice("small-0");
+  SqlStore(path_).RevokeDevice("small-0");
   EXPECT_EQ(InspectStore(path_).records, report.records + 1);
   EXPECT_NE(InspectStore(path_).head, report.head);
 }
@@ -315,6 +322,7 @@ void LeaveACommitHalfDone(const std::string& path) {
 }
 
 TEST_F(StoreChainTest, WhatAKilledProgramLeftOfACommitIsUndoneForReadersToo) {
+  OF_A_FILE_ONLY();
   Fill();
   const std::string before = Bytes(path_);
   const StoreReport report = InspectStore(path_);
@@ -322,10 +330,11 @@ TEST_F(StoreChainTest, WhatAKilledProgramLeftOfACommitIsUndoneForReadersToo) {
   ASSERT_NE(Bytes(path_), before);
   EXPECT_EQ(InspectStore(path_).head, report.head);
   LeaveACommitHalfDone(path_);
-  EXPECT_EQ(SqliteStore(path_, StoreMode::kRead).Ledger().size(), 2u);
+  EXPECT_EQ(SqlStore(path_, StoreMode::kRead).Ledger().size(), 2u);
 }
 
 TEST_F(StoreChainTest, AStoreThatCanOnlyBeReadSaysSoAndCanBeInspected) {
+  OF_A_FILE_ONLY();
   Fill();
   ASSERT_EQ(chmod(path_.c_str(), 0400), 0);
   if (geteuid() != 0) {
@@ -342,8 +351,8 @@ TEST_F(StoreChainTest, AStoreThatCanOnlyBeReadSaysSoAndCanBeInspected) {
   if (child == 0) {
     if (setuid(kNobody) != 0) _exit(1);
     if (!Says(Refusal(), "can only be read")) _exit(2);
-    if (SqliteStore(path_, StoreMode::kRead).Ledger().size() != 2) _exit(4);
-    if (SqliteStore(path_, StoreMode::kRead).ReadHistory().jobs.size() != 1) _exit(5);
+    if (SqlStore(path_, StoreMode::kRead).Ledger().size() != 2) _exit(4);
+    if (SqlStore(path_, StoreMode::kRead).ReadHistory().jobs.size() != 1) _exit(5);
     _exit(InspectStore(path_).devices == 3 ? 0 : 3);
   }
   int status = 0;

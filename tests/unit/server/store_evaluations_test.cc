@@ -18,10 +18,10 @@ Evaluation Some() {
   return evaluation;
 }
 
-class StoreEvaluationsTest : public SqliteStoreTest {
+class StoreEvaluationsTest : public StoredTest {
  protected:
   StoreEvaluationsTest() {
-    SqliteStore store(path_, kCreate);
+    SqlStore store(path_, kCreate);
     store.AddDevices(SomeDevices(), false);
     store.BeginJob(RecordOf(SmallConfig()));
     for (uint32_t round = 0; round < 2; ++round) {
@@ -33,7 +33,7 @@ class StoreEvaluationsTest : public SqliteStoreTest {
 };
 
 TEST_F(StoreEvaluationsTest, AreReadAsTheyWereWritten) {
-  SqliteStore store(path_);
+  SqlStore store(path_);
   const std::vector<StoredEvaluation> all = store.Evaluations();
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].job, 1);
@@ -48,7 +48,7 @@ TEST_F(StoreEvaluationsTest, AreReadAsTheyWereWritten) {
 }
 
 TEST_F(StoreEvaluationsTest, ALossThatIsNotFiniteAndNoClassesAreKept) {
-  SqliteStore store(path_);
+  SqlStore store(path_);
   store.BeginJob(RecordOf(SmallConfig()));
   Evaluation diverged;
   diverged.samples = 1;
@@ -61,6 +61,7 @@ TEST_F(StoreEvaluationsTest, ALossThatIsNotFiniteAndNoClassesAreKept) {
 }
 
 TEST_F(StoreEvaluationsTest, AreChainedLikeEveryRecord) {
+  OF_A_FILE_ONLY();
   for (const char* sql : {"UPDATE evaluations SET loss = 0", "UPDATE evaluations SET data = 'x'",
                           "UPDATE evaluated_classes SET correct = 10 WHERE class = 0",
                           "DELETE FROM evaluated_classes WHERE class = 2"}) {
@@ -72,12 +73,12 @@ TEST_F(StoreEvaluationsTest, AreChainedLikeEveryRecord) {
     EXPECT_TRUE(Says(Refusal(), "the evaluation of round 1 of job 1")) << sql;
     WriteRaw(whole);
   }
-  SqliteStore store(path_);
+  SqlStore store(path_);
   EXPECT_EQ(store.Evaluations().size(), 1u);
 }
 
 TEST_F(StoreEvaluationsTest, ThereIsOneOfARoundAndNoneOfARoundThatReleasedNothing) {
-  SqliteStore store(path_);
+  SqlStore store(path_);
   store.BeginJob(RecordOf(SmallConfig()));
   EXPECT_THROW(store.CommitEvaluation(0, {"flowers", "ab"}, Some()), std::runtime_error);
   EXPECT_THROW(store.CommitEvaluation(7, {"flowers", "ab"}, Some()), std::runtime_error);
@@ -85,7 +86,7 @@ TEST_F(StoreEvaluationsTest, ThereIsOneOfARoundAndNoneOfARoundThatReleasedNothin
 }
 
 TEST_F(StoreEvaluationsTest, WhatWasSeenOfAttemptsIsARecordOfEachOnce) {
-  SqliteStore store(path_);
+  SqlStore store(path_);
   store.BeginJob(RecordOf(SmallConfig()));
   store.CommitAttempt({2, 0, {0}});
   store.CommitFigures({0, 1, 0, true, R"({"drawn":4})"});

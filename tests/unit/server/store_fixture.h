@@ -6,17 +6,24 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
-#include "backends/sqlite_chain.h"
-#include "backends/sqlite_store.h"
+#include "backends/sql_chain.h"
+#include "backends/sql_store.h"
+#include "backends/sqlite.h"
 #include "store/history.h"
 #include "unit/server/small_job.h"
 #include "unit/test_folder.h"
+
+#ifdef SOTTO_HAS_POSTGRES
+#include "backends/postgres.h"
+#endif
 
 namespace sotto::server {
 
@@ -89,7 +96,7 @@ inline double EpsilonOf(const LedgerEntry& entry, privacy::View view = privacy::
   return ClaimOf(entry, view).epsilon;
 }
 
-inline void Release(SqliteStore& store, uint32_t round, uint32_t attempt, size_t size = 650,
+inline void Release(SqlStore& store, uint32_t round, uint32_t attempt, size_t size = 650,
                     double first_epsilon = 1) {
   const std::vector<float> model = ModelOf(round, size);
   ReleaseRecord record;
@@ -103,12 +110,46 @@ inline void Release(SqliteStore& store, uint32_t round, uint32_t attempt, size_t
   store.CommitRelease(record);
 }
 
-// A folder of its own for each test.
-class SqliteStoreTest : public testing::Test {
+// The name of a new store for one test: a file in its folder; or, if SOTTO_TEST_POSTGRES names a
+// database, a new schema there.
+inline std::string NewStoreName(const TestFolder& folder) {
+#ifdef SOTTO_HAS_POSTGRES
+  if (const char* database = std::getenv("SOTTO_TEST_POSTGRES"); database != nullptr) {
+    static int number = 0;
+    const std::string schema = "t" + std::to_string(getpid()) + "_" + std::to_string(++number);
+    PostgresDatabase(ParsePostgresName(database), Access::kWrite, "test")
+        .Run(("CREATE SCHEMA " + schema).c_str());
+    return std::string(database) + "&options=-csearch_path%3D" + schema +
+           "&key=" + folder.Path("store-key");
+  }
+#endif
+  return folder.Path("store");
+}
+
+// The tables of a store, whatever is in them.
+inline std::unique_ptr<Database> TablesOf(const std::string& store) {
+#ifdef SOTTO_HAS_POSTGRES
+  if (store.rfind("postgresql://", 0) == 0) {
+    const PostgresName name = ParsePostgresName(store);
+    auto database = std::make_unique<PostgresDatabase>(name, Access::kWrite, "test");
+    database->Use(std::make_shared<const StoreKey>(name.key_file));
+    return database;
+  }
+#endif
+  return std::make_unique<SqliteDatabase>(store);
+}
+
+// For a test that copies, spoils or renames a store's file.
+#define OF_A_FILE_ONLY() \
+  if (path_.rfind("postgresql://", 0) == 0) GTEST_SKIP() << "of a file"
+
+// A folder of its own for each test, and the name of a store. tests/e2e/postgres.sh runs the suites
+// of this fixture on PostgreSQL, too.
+class StoredTest : public testing::Test {
  protected:
   // The message with which the file is refused; it names the file.
   std::string Refusal(StoreMode mode = StoreMode::kExisting) const {
-    return RefusalOf([&] { SqliteStore store(path_, mode); });
+    return RefusalOf([&] { SqlStore store(path_, mode); });
   }
 
   template <typename Action>
@@ -127,11 +168,12 @@ class SqliteStoreTest : public testing::Test {
     ASSERT_EQ(chmod(path_.c_str(), 0600), 0);
   }
 
-  void RunSql(const char* sql) const { Database(path_).Run(sql); }
+  void RunSql(const char* sql) const { TablesOf(path_)->Run(sql); }
 
   // Changes a store by hand and chains the records that it then names anew, as no program does.
   void Forge(const char* sql) const {
-    Database database(path_);
+    const std::unique_ptr<Database> tables = TablesOf(path_);
+    Database& database = *tables;
     database.Run(sql);
     std::vector<RecordName> records;
     {
@@ -147,7 +189,7 @@ class SqliteStoreTest : public testing::Test {
   }
 
   TestFolder folder_;
-  std::string path_ = folder_.Path("store");
+  std::string path_ = NewStoreName(folder_);
 };
 
 inline bool Says(const std::string& message, const std::string& words) {

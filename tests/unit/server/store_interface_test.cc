@@ -1,5 +1,4 @@
-// Tests of every kind of store through the interface Store. To test a new kind, add a row to
-// kKinds.
+// Tests of a store through the interface Store alone.
 #include <cstring>
 #include <gtest/gtest.h>
 #include <memory>
@@ -17,23 +16,10 @@
 namespace sotto::server {
 namespace {
 
-// How a test names its own empty store; `folder` is the test's folder.
-struct StoreKind {
-  const char* name;
-  std::string (*where)(const std::string& folder);
-};
-
-// Names the test in CTest's list.
-void PrintTo(const StoreKind& kind, std::ostream* out) { *out << kind.name; }
-
-const StoreKind kKinds[] = {
-    {"sqlite", [](const std::string& folder) { return folder + "/store"; }},
-};
-
-class StoreTest : public SqliteStoreTest, public testing::WithParamInterface<StoreKind> {
+class StoreTest : public StoredTest {
  protected:
   std::unique_ptr<Store> Open(StoreMode mode = StoreMode::kExisting) const {
-    return OpenStore(GetParam().where(folder_.path()), mode);
+    return OpenStore(path_, mode);
   }
 };
 
@@ -51,7 +37,7 @@ void CommitRound(Store& store, uint32_t round, const std::vector<uint8_t>& optim
   store.CommitRelease(record);
 }
 
-TEST_P(StoreTest, DevicesAreAddedFoundAndRevoked) {
+TEST_F(StoreTest, DevicesAreAddedFoundAndRevoked) {
   {
     const auto store = Open(StoreMode::kCreate);
     store->AddDevices(SomeDevices(3), true);
@@ -70,7 +56,7 @@ TEST_P(StoreTest, DevicesAreAddedFoundAndRevoked) {
   EXPECT_THROW(store->AddDevices(SomeDevices(1), false), std::runtime_error) << "it is there";
 }
 
-TEST_P(StoreTest, ADeviceIsKnownToBeNewBeforeItIsAdded) {
+TEST_F(StoreTest, ADeviceIsKnownToBeNewBeforeItIsAdded) {
   const auto store = Open(StoreMode::kCreate);
   store->RequireNew(SomeDevices(2));
   EXPECT_TRUE(store->ListDevices().empty());
@@ -78,7 +64,7 @@ TEST_P(StoreTest, ADeviceIsKnownToBeNewBeforeItIsAdded) {
   EXPECT_THROW(store->RequireNew(SomeDevices(2)), std::runtime_error);
 }
 
-TEST_P(StoreTest, ARotatedDeviceIsTheSameDeviceWithAnotherSecret) {
+TEST_F(StoreTest, ARotatedDeviceIsTheSameDeviceWithAnotherSecret) {
   const auto store = Open(StoreMode::kCreate);
   store->AddDevices(SomeDevices(2), false);
   Key secret;
@@ -100,7 +86,7 @@ TEST_P(StoreTest, ARotatedDeviceIsTheSameDeviceWithAnotherSecret) {
   EXPECT_THROW(store->RotateDevice("small-1", secret), std::runtime_error) << "revoked";
 }
 
-TEST_P(StoreTest, FormerKeysAreThoseThatOpenNothingAnyMore) {
+TEST_F(StoreTest, FormerKeysAreThoseThatOpenNothingAnyMore) {
   const auto store = Open(StoreMode::kCreate);
   store->AddDevices(SomeDevices(3), false);
   EXPECT_TRUE(store->LoadFormerKeys().empty());
@@ -126,7 +112,7 @@ TEST_P(StoreTest, FormerKeysAreThoseThatOpenNothingAnyMore) {
   EXPECT_EQ(former.LastOfRevoked("small-0"), nullptr);
 }
 
-TEST_P(StoreTest, ChangesAreTakenOnceAndInTheirOrder) {
+TEST_F(StoreTest, ChangesAreTakenOnceAndInTheirOrder) {
   const auto store = Open(StoreMode::kCreate);
   store->AddDevices(SomeDevices(2), false);
   store->LoadDevices();
@@ -153,7 +139,7 @@ TEST_P(StoreTest, ChangesAreTakenOnceAndInTheirOrder) {
   EXPECT_FALSE(other->IsPaused());
 }
 
-TEST_P(StoreTest, AnotherNumberOfDevicesAndAnExtensionAreKeptWithTheJob) {
+TEST_F(StoreTest, AnotherNumberOfDevicesAndAnExtensionAreKeptWithTheJob) {
   const auto store = Open(StoreMode::kCreate);
   store->AddDevices(SomeDevices(), false);
   JobConfig config = SmallConfig();
@@ -178,7 +164,7 @@ TEST_P(StoreTest, AnotherNumberOfDevicesAndAnExtensionAreKeptWithTheJob) {
   EXPECT_THROW(store->BeginJob(RecordOf(config)), std::runtime_error) << "not lowered";
 }
 
-TEST_P(StoreTest, AJobIsReadBackAsItWasCommitted) {
+TEST_F(StoreTest, AJobIsReadBackAsItWasCommitted) {
   {
     const auto store = Open(StoreMode::kCreate);
     store->AddDevices(SomeDevices(2), false);
@@ -205,7 +191,7 @@ TEST_P(StoreTest, AJobIsReadBackAsItWasCommitted) {
   EXPECT_THROW(store->ReadModel(1, 1), std::runtime_error);
 }
 
-TEST_P(StoreTest, AJobsModelIsReadBackWithoutAnyFile) {
+TEST_F(StoreTest, AJobsModelIsReadBackWithoutAnyFile) {
   const posix::SharedModel model = posix::ParseModel(
       "mine.toml",
       "name = \"mine\"\ninput = [64]\nclasses = [\"rest\", \"run\"]\n[[prepare]]\n"
@@ -234,7 +220,7 @@ TEST_P(StoreTest, AJobsModelIsReadBackWithoutAnyFile) {
 }
 
 // The server that begins a queued job may be unable to read the file that was named.
-TEST_P(StoreTest, AQueuedJobBringsItsModelAlong) {
+TEST_F(StoreTest, AQueuedJobBringsItsModelAlong) {
   const posix::SharedModel model = posix::ParseModel(
       "mine.toml", "name = \"mine\"\ninput = [64]\n[[layer]]\nkind = \"dense\"\noutputs = 2\n");
   const auto store = Open(StoreMode::kCreate);
@@ -251,7 +237,7 @@ TEST_P(StoreTest, AQueuedJobBringsItsModelAlong) {
   EXPECT_TRUE(store->ReadHistory().requests.at(0).ask.model.empty()) << "nobody needs it now";
 }
 
-TEST_P(StoreTest, ALedgerEntryIsReadBackAsItWasCommitted) {
+TEST_F(StoreTest, ALedgerEntryIsReadBackAsItWasCommitted) {
   const auto store = Open(StoreMode::kCreate);
   JobConfig config = SmallConfig();
   config.plan.device_floor = 10;
@@ -273,7 +259,7 @@ TEST_P(StoreTest, ALedgerEntryIsReadBackAsItWasCommitted) {
   }
 }
 
-TEST_P(StoreTest, NoNumberOfAnAttemptIsGivenOutTwice) {
+TEST_F(StoreTest, NoNumberOfAnAttemptIsGivenOutTwice) {
   const auto store = Open(StoreMode::kCreate);
   EXPECT_THROW(store->CommitAttempt({0, 0, {1}}), std::runtime_error) << "there is no job";
   store->BeginJob(RecordOf(SmallConfig()));
@@ -283,7 +269,7 @@ TEST_P(StoreTest, NoNumberOfAnAttemptIsGivenOutTwice) {
   EXPECT_EQ(store->Ledger().size(), 1u);
 }
 
-TEST_P(StoreTest, ANewJobBeginsOnlyIfItIsAllowed) {
+TEST_F(StoreTest, ANewJobBeginsOnlyIfItIsAllowed) {
   const auto store = Open(StoreMode::kCreate);
   store->BeginJob(RecordOf(SmallConfig()));
   store->BeginJob(RecordOf(SmallConfig()));
@@ -299,7 +285,7 @@ TEST_P(StoreTest, ANewJobBeginsOnlyIfItIsAllowed) {
   EXPECT_EQ(history.jobs[1].released, 1);
 }
 
-TEST_P(StoreTest, AReleaseIsMarkedIfItRestsOnSeededNoise) {
+TEST_F(StoreTest, AReleaseIsMarkedIfItRestsOnSeededNoise) {
   const auto store = Open(StoreMode::kCreate);
   store->AddDevices(SomeDevices(1), true);
   store->BeginJob(RecordOf(SmallConfig()));
@@ -307,9 +293,6 @@ TEST_P(StoreTest, AReleaseIsMarkedIfItRestsOnSeededNoise) {
   EXPECT_TRUE(store->Ledger()[0].seeded);
   EXPECT_TRUE(store->ReadHistory().jobs[0].seeded);
 }
-
-INSTANTIATE_TEST_SUITE_P(Kinds, StoreTest, testing::ValuesIn(kKinds),
-                         [](const auto& kind) { return std::string(kind.param.name); });
 
 }  // namespace
 }  // namespace sotto::server

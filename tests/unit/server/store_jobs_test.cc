@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/sqlite_store.h"
+#include "backends/sql_store.h"
 #include "plans/statement.h"
 #include "sotto/posix/run_key.h"
 #include "unit/privacy/figures.h"
@@ -14,16 +14,16 @@
 namespace sotto::server {
 namespace {
 
-class StoreJobsTest : public SqliteStoreTest {
+class StoreJobsTest : public StoredTest {
  protected:
   // One process of the server: the next rounds of the last job, or of a new one, by all its
   // devices. Returns what the last one cost.
   privacy::Statement Run(const JobConfig& config, int rounds, bool as_new = false) {
-    SqliteStore store(path_);
+    SqlStore store(path_);
     return Run(store, config, rounds, as_new);
   }
 
-  privacy::Statement Run(SqliteStore& store, JobConfig config, int rounds, bool as_new = false) {
+  privacy::Statement Run(SqlStore& store, JobConfig config, int rounds, bool as_new = false) {
     if (as_new) store.AllowNewJob();
     const History history = store.ReadHistory();
     const JobEntry* resumed = as_new ? nullptr : LastJob(history);
@@ -46,24 +46,24 @@ class StoreJobsTest : public SqliteStoreTest {
   }
 
   void CreateStore(uint32_t devices = kSmallDevices) const {
-    SqliteStore(path_, kCreate).AddDevices(SomeDevices(devices), false);
+    SqlStore(path_, kCreate).AddDevices(SomeDevices(devices), false);
   }
 
   uint32_t processes_ = 0;
 };
 
 // What a new job on the eligible devices starts from.
-std::vector<privacy::SpentRounds> SpentBeforeANewJob(SqliteStore& store) {
+std::vector<privacy::SpentRounds> SpentBeforeANewJob(SqlStore& store) {
   return SpentBefore(store.ReadHistory(), nullptr);
 }
 
 // What the last job starts from.
-std::vector<privacy::SpentRounds> SpentBeforeTheLastJob(SqliteStore& store) {
+std::vector<privacy::SpentRounds> SpentBeforeTheLastJob(SqlStore& store) {
   const History history = store.ReadHistory();
   return SpentBefore(history, LastJob(history));
 }
 
-std::vector<int64_t> JobsBefore(SqliteStore& store, size_t job) {
+std::vector<int64_t> JobsBefore(SqlStore& store, size_t job) {
   const History history = store.ReadHistory();
   return JobsBefore(history, history.jobs.at(job));
 }
@@ -79,7 +79,7 @@ JobConfig QuietConfig() {
 TEST_F(StoreJobsTest, ALaterJobStartsFromWhatEarlierOnesSpent) {
   CreateStore();
   {
-    SqliteStore store(path_);
+    SqlStore store(path_);
     EXPECT_TRUE(SpentBeforeANewJob(store).empty());
   }
   const privacy::Statement first = Run(SmallConfig(), 2);
@@ -91,7 +91,7 @@ TEST_F(StoreJobsTest, ALaterJobStartsFromWhatEarlierOnesSpent) {
   EXPECT_GT(second.epsilon(), first.epsilon());
   EXPECT_GT(NetworkEpsilon(second), NetworkEpsilon(first));
 
-  SqliteStore store(path_);
+  SqlStore store(path_);
   const std::vector<LedgerEntry> ledger = store.Ledger();
   ASSERT_EQ(ledger.size(), 3u);
   EXPECT_EQ(ledger[1].job, 1);
@@ -128,7 +128,7 @@ TEST_F(StoreJobsTest, AnAdaptiveBoundGoesOnWhereTheLastReleaseLeftIt) {
   double clip = 0.1F;
   for (int round = 0; round < 3; ++round) {
     Run(adaptive, 1);
-    SqliteStore store(path_);
+    SqlStore store(path_);
     const LedgerEntry entry = store.Ledger().back();
     EXPECT_EQ(entry.plan.clip_l2, clip);
     EXPECT_NEAR(entry.plan.noise_sigma / clip, adaptive.plan.noise_sigma / adaptive.plan.clip_l2,
@@ -148,14 +148,14 @@ TEST_F(StoreJobsTest, ALaterJobThatIsResumedNeitherForgetsNorCountsTwice) {
     EXPECT_EQ(spent.epsilon(),
               privacy::Account(QuietConfig().plan, round + 1, {{SmallConfig().plan, 3}}).epsilon());
     // Between two processes an attempt is begun and lost.
-    SqliteStore store(path_);
+    SqlStore store(path_);
     JobConfig config = QuietConfig();
     config.spent_before = SpentBeforeTheLastJob(store);
     const DeviceRegistry registry = store.LoadDevices();
     Job job(config, registry, store, posix::DeriveKey(Key(), "lost", processes_++), Load(store));
     EXPECT_TRUE(job.OpenRound());
   }
-  SqliteStore store(path_);
+  SqlStore store(path_);
   EXPECT_EQ(Load(store)->attempts, 4u);
   EXPECT_EQ(store.Ledger().back().attempts, 3) << "the last one begun was lost later";
 }
@@ -166,21 +166,21 @@ TEST_F(StoreJobsTest, JobsOnOtherDevicesDoNotCompose) {
   config.plan.devices = 4;
   Run(config, 1);
   {
-    SqliteStore store(path_);
+    SqlStore store(path_);
     for (uint32_t i = 0; i < 4; ++i) store.RevokeDevice("small-" + std::to_string(i));
     std::vector<Device> all = SomeDevices(8);
     store.AddDevices({all.begin() + 4, all.end()}, false);
   }
   EXPECT_EQ(Run(config, 2, true).epsilon(), privacy::Account(config.plan, 2).epsilon());
   {
-    SqliteStore store(path_);
+    SqlStore store(path_);
     store.RevokeDevice("small-4");
     store.AddDevices({SomeDevices(9)[8]}, false);
   }
   // The third shares three devices with the second and none with the first.
   EXPECT_EQ(Run(config, 1, true).epsilon(),
             privacy::Account(config.plan, 1, {{config.plan, 2}}).epsilon());
-  SqliteStore store(path_);
+  SqlStore store(path_);
   EXPECT_TRUE(JobsBefore(store, 1).empty());
   EXPECT_EQ(JobsBefore(store, 2), std::vector<int64_t>{2});
 }
@@ -192,13 +192,13 @@ TEST_F(StoreJobsTest, DevicesOfAnyProcessOfAJobAreItsOwn) {
   config.plan.devices = 4;
   Run(config, 1);
   {
-    SqliteStore store(path_);
+    SqlStore store(path_);
     store.RevokeDevice("small-0");
     store.AddDevices({SomeDevices(5)[4]}, false);
   }
   Run(config, 1);
   {
-    SqliteStore store(path_);
+    SqlStore store(path_);
     EXPECT_EQ(store.ReadHistory().jobs[0].devices.size(), 5u);
     for (uint32_t i = 1; i < 4; ++i) store.RevokeDevice("small-" + std::to_string(i));
     std::vector<Device> all = SomeDevices(8);
@@ -216,8 +216,7 @@ TEST_F(StoreJobsTest, AfterAJobWithoutPrivacyNoFiniteEpsilonIsStated) {
   JobConfig limited = SmallConfig();
   limited.epsilon_budget = 1e6;
   EXPECT_THROW(Run(limited, 1, true), std::invalid_argument);
-  EXPECT_EQ(SqliteStore(path_).ReadHistory().jobs.size(), 2u)
-      << "a refused job leaves nothing behind";
+  EXPECT_EQ(SqlStore(path_).ReadHistory().jobs.size(), 2u) << "a refused job leaves nothing behind";
 }
 
 TEST_F(StoreJobsTest, AnotherJobBeginsOnlyIfItIsAllowed) {
@@ -226,7 +225,7 @@ TEST_F(StoreJobsTest, AnotherJobBeginsOnlyIfItIsAllowed) {
   const std::string message = RefusalOf([&] { Run(QuietConfig(), 1); });
   EXPECT_TRUE(Says(message, "sotto job start")) << message;
   EXPECT_TRUE(Says(message, "cohort")) << message;
-  SqliteStore store(path_);
+  SqlStore store(path_);
   store.AllowNewJob();
   EXPECT_EQ(store.ReadHistory().jobs.size(), 1u) << "nothing is written before it begins";
   EXPECT_EQ(SmallConfig().plan.noise_sigma, SpentBeforeANewJob(store)[0].plan.noise_sigma);
@@ -248,7 +247,7 @@ TEST_F(StoreJobsTest, AStoredPlanIsThePlan) {
   config.plan.delta = 1.0 / 3;
   config.plan.certificate = {1e-9 / 3, 1e-21 / 7, 9.5};
   config.min_devices = 0;
-  SqliteStore store(path_);
+  SqlStore store(path_);
   store.BeginJob(RecordOf(config));
   const privacy::Plan plan = SpentBeforeANewJob(store)[0].plan;
   EXPECT_EQ(plan.sampling, config.plan.sampling);

@@ -35,23 +35,23 @@ double EpsilonOfTurns(int64_t count, const JobConfig& config = SmallPassesConfig
                         config.plan.certificate);
 }
 
-class StoreLifeTest : public SqliteStoreTest {
+class StoreLifeTest : public StoredTest {
  protected:
   void SetUp() override {
-    SqliteStoreTest::SetUp();
-    SqliteStore store(path_, kCreate);
+    StoredTest::SetUp();
+    SqlStore store(path_, kCreate);
     store.AddDevices(SomeDevices(), false);
   }
 
   void Raise(double epsilon) const {
-    SqliteStore store(path_, StoreMode::kExisting);
+    SqlStore store(path_, StoreMode::kExisting);
     ASSERT_EQ(WhyNotLifeEpsilon(store.ReadHistory(), epsilon, kDelta, false), "");
     store.RaiseLifeEpsilon(epsilon, kDelta);
   }
 
   // The small job's noise is certified to be exact: it may have what leaves the encoder no room.
   void RaiseForExactNoise(double epsilon) const {
-    SqliteStore(path_).RaiseLifeEpsilon(epsilon, kDelta);
+    SqlStore(path_).RaiseLifeEpsilon(epsilon, kDelta);
   }
 
   // Runs a job to its end; of passes with rounds in which nobody reports.
@@ -76,12 +76,12 @@ class StoreLifeTest : public SqliteStoreTest {
   int64_t Records() const { return Rows("chain"); }
 
   History ReadHistory() const {
-    SqliteStore store(path_, StoreMode::kExisting);
+    SqlStore store(path_, StoreMode::kExisting);
     return store.ReadHistory();
   }
 
   int64_t Rows(const std::string& table) const {
-    Database database(path_, Access::kRead);
+    SqliteDatabase database(path_, Access::kRead);
     return database.Integer(("SELECT count(*) FROM " + table).c_str());
   }
 };
@@ -112,9 +112,10 @@ TEST(StoreLife, TwoJobsOfEpsilonSixNeedALifeEpsilonOfNinePointThree) {
 }
 
 TEST_F(StoreLifeTest, ALifeEpsilonIsARecordThatOnlyGrows) {
+  OF_A_FILE_ONLY();
   Raise(20);
   Raise(29);
-  SqliteStore store(path_, StoreMode::kExisting);
+  SqlStore store(path_, StoreMode::kExisting);
   EXPECT_THROW(store.RaiseLifeEpsilon(29, kDelta), std::invalid_argument);
   EXPECT_THROW(store.RaiseLifeEpsilon(10, kDelta), std::invalid_argument);
   store.RaiseLifeEpsilon(31, 0.4);
@@ -125,7 +126,7 @@ TEST_F(StoreLifeTest, ALifeEpsilonIsARecordThatOnlyGrows) {
   EXPECT_GT(life->since, 0);
   EXPECT_EQ(Rows("life_epsilons"), 3);
   RunSql("UPDATE life_epsilons SET epsilon = 90 WHERE number = 3");
-  const std::string refusal = RefusalOf([&] { const SqliteStore again(path_); });
+  const std::string refusal = RefusalOf([&] { const SqlStore again(path_); });
   EXPECT_TRUE(SaysWords(refusal, "life epsilon number 3")) << refusal;
 }
 
@@ -139,6 +140,7 @@ TEST_F(StoreLifeTest, AFirstLifeEpsilonCoversWhatWasSpentAndWaitsForTheServer) {
 }
 
 TEST_F(StoreLifeTest, WithoutALifeEpsilonASecondJobIsRefusedWithBothFigures) {
+  OF_A_FILE_ONLY();
   const JobConfig config = SmallPassesConfig();
   RunJob(config, false);
   const int64_t records = Records();
@@ -166,7 +168,7 @@ JobConfig EncodedJob() {
 }
 
 TEST_F(StoreLifeTest, ALifeEpsilonWithoutRoomForTheEncodersTermsIsNamedAsTooLarge) {
-  SqliteStore(path_).RaiseLifeEpsilon(100, kDelta);  // of a store that has it already
+  SqlStore(path_).RaiseLifeEpsilon(100, kDelta);  // of a store that has it already
   const std::string refusal = Refusal(EncodedJob(), false);
   EXPECT_TRUE(SaysWords(refusal, "100 at delta 0.001, is too large for that")) << refusal;
   EXPECT_TRUE(SaysWords(refusal, "take a new store with --life-epsilon")) << refusal;
@@ -254,7 +256,7 @@ TEST_F(StoreLifeTest, ADeviceWithoutRoomIsNotAsked) {
   RaiseForExactNoise(EpsilonOfTurns(3));
   RunJob(SmallPassesConfig(2, 6), false);
   RunJob(SmallPassesConfig(2, 6));
-  for (const auto& [device, count] : TurnsIn(*std::make_unique<SqliteStore>(path_))) {
+  for (const auto& [device, count] : TurnsIn(*std::make_unique<SqlStore>(path_))) {
     EXPECT_EQ(count, 3) << device;
   }
   EXPECT_EQ(ReadHistory().jobs[1].released, 3) << "of six";
@@ -262,7 +264,7 @@ TEST_F(StoreLifeTest, ADeviceWithoutRoomIsNotAsked) {
   EXPECT_TRUE(SaysWords(refusal, "0 devices of the 4")) << refusal;
   EXPECT_TRUE(SaysWords(refusal, "raise-life-epsilon")) << refusal;
   {
-    SqliteStore store(path_);
+    SqlStore store(path_);
     std::vector<Device> more;
     for (uint8_t i = 0; i < 4; ++i) {
       more.push_back({"more-" + std::to_string(i), {}});
@@ -306,6 +308,7 @@ TEST_F(StoreLifeTest, AJobOfSecretDrawsNeedsRoomForTheWorstCase) {
 // An older copy does not know the turns, but each device shows it: the server stops when the first
 // one says Hello, and no device is asked before it has said Hello.
 TEST_F(StoreLifeTest, ARestoredCopyStopsBeforeItAsksADeviceOnceMore) {
+  OF_A_FILE_ONLY();
   JobConfig config = SmallPassesConfig(1, 3);
   config.process.hears_all = false;
   const std::string copy = path_ + ".old";
@@ -378,7 +381,7 @@ class RandomLife {
   }
 
   std::string SomeDevice() {
-    SqliteStore store(path_);
+    SqlStore store(path_);
     std::vector<std::string> names;
     for (const DeviceRecord& device : store.ListDevices()) {
       if (device.is_eligible()) names.push_back(device.id);
@@ -388,25 +391,25 @@ class RandomLife {
 
   void RotateOne() {
     if (const std::string id = SomeDevice(); !id.empty()) {
-      SqliteStore(path_).RotateDevice(id, NewSecret());
+      SqlStore(path_).RotateDevice(id, NewSecret());
     }
   }
 
   void RevokeOne() {
     const std::string id = SomeDevice();
     if (id.empty()) return;
-    SqliteStore store(path_);
+    SqlStore store(path_);
     store.RevokeDevice(id);
     EXPECT_THROW(store.AddDevices({{id, NewSecret()}}, false), std::runtime_error);
   }
 
   void AddOne() {
-    SqliteStore(path_).AddDevices({{"added-" + std::to_string(++added_), NewSecret()}}, false);
+    SqlStore(path_).AddDevices({{"added-" + std::to_string(++added_), NewSecret()}}, false);
   }
 
   void Raise() {
     epsilon_ *= 1.2;
-    SqliteStore(path_).RaiseLifeEpsilon(epsilon_, kDelta);
+    SqlStore(path_).RaiseLifeEpsilon(epsilon_, kDelta);
   }
 
   void Serve(bool is_new_job) {
@@ -465,6 +468,7 @@ class RandomLife {
 };
 
 TEST_F(StoreLifeTest, NoRandomHistoryTakesADeviceBeyondItsLimits) {
+  OF_A_FILE_ONLY();
   const double epsilon = EpsilonOfTurns(4);
   RaiseForExactNoise(epsilon);
   const std::string first = path_ + ".first";

@@ -27,13 +27,13 @@ JobConfig NetConfig() {
   return config;
 }
 
-class StoreModelsTest : public SqliteStoreTest {
+class StoreModelsTest : public StoredTest {
  protected:
-  StoreModelsTest() { SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false); }
+  StoreModelsTest() { SqlStore(path_, kCreate).AddDevices(SomeDevices(), false); }
 
   // One process of a server with a key from a seed. Returns the model after `rounds` rounds.
   std::vector<float> Run(const JobConfig& config, int rounds, uint32_t seed = 1) {
-    SqliteStore store(path_);
+    SqlStore store(path_);
     const History history = store.ReadHistory();
     const DeviceRegistry registry = store.LoadDevices();
     Job job(config, registry, store, posix::DeriveKey(Key(), key_label::kServer, seed),
@@ -52,7 +52,7 @@ class StoreModelsTest : public SqliteStoreTest {
 
   // Releases rounds without training.
   void Fill(uint32_t rounds, std::optional<uint32_t> kept, size_t parameters = 8) const {
-    SqliteStore store(path_);
+    SqlStore store(path_);
     if (kept) store.KeepModels(*kept);
     const std::vector<float> first = ModelOf(99, parameters);
     JobRecord record = RecordOf(config_);
@@ -76,6 +76,7 @@ class StoreModelsTest : public SqliteStoreTest {
 using Models = std::vector<int64_t>;
 
 TEST_F(StoreModelsTest, AJobThatIsKilledBeforeItsFirstReleaseResumesWithTheSameModel) {
+  OF_A_FILE_ONLY();
   const std::string other = folder_.Path("other");
   std::filesystem::copy_file(path_, other);
   const std::vector<float> expected = Run(NetConfig(), 2);
@@ -100,7 +101,7 @@ TEST_F(StoreModelsTest, AResumedJobNeedsNoFileOfItsInitialModel) {
 TEST_F(StoreModelsTest, AnAttemptThatWasCommittedChangesNoFirstModel) {
   const std::vector<float> first = Run(NetConfig(), 0);
   {
-    SqliteStore store(path_);
+    SqlStore store(path_);
     const DeviceRegistry registry = store.LoadDevices();
     Job job(NetConfig(), registry, store, Key(), Load(store));
     EXPECT_TRUE(job.OpenRound());
@@ -111,7 +112,7 @@ TEST_F(StoreModelsTest, AnAttemptThatWasCommittedChangesNoFirstModel) {
 TEST_F(StoreModelsTest, AllModelsAreKeptUnlessToldOtherwise) {
   Fill(3, std::nullopt);
   EXPECT_EQ(Rounds(), (Models{kFirstModel, 0, 1, 2}));
-  SqliteStore store(path_);
+  SqlStore store(path_);
   EXPECT_EQ(store.ReadModel(1, kFirstModel).parameters, ModelOf(99, 8));
   EXPECT_EQ(store.ReadModel(1, kFirstModel).next_clip_l2, config_.plan.clip_l2);
   EXPECT_EQ(store.ReadModel(1, 1).parameters, ModelOf(1, 8));
@@ -126,7 +127,7 @@ TEST_F(StoreModelsTest, OlderModelsAreDeletedAndTheStoreIsStillVerified) {
   Fill(1, 1);
   EXPECT_EQ(Rounds(), (Models{3}));
   EXPECT_EQ(InspectStore(path_).records, records + 3);
-  SqliteStore store(path_);
+  SqlStore store(path_);
   EXPECT_EQ(store.Ledger().size(), 4u);
   EXPECT_EQ(Load(store)->parameters, ModelOf(3, 8));
   EXPECT_TRUE(Says(RefusalOf([&] { store.ReadModel(1, 1); }), "the model of round 2 of job 1"));
@@ -143,7 +144,7 @@ TEST_F(StoreModelsTest, AResumedJobMayKeepMoreOrFewerModels) {
 TEST_F(StoreModelsTest, OtherJobsKeepTheirModels) {
   Fill(2, std::nullopt);
   {
-    SqliteStore store(path_);
+    SqlStore store(path_);
     store.AllowNewJob();
     store.KeepModels(1);
     store.BeginJob(OtherRecordOf(config_));
@@ -158,6 +159,7 @@ TEST_F(StoreModelsTest, OtherJobsKeepTheirModels) {
 
 // Only what a release deletes may be missing.
 TEST_F(StoreModelsTest, TheNewestModelMayNotBeMissingAndNoneMayBeChanged) {
+  OF_A_FILE_ONLY();
   Fill(4, 2);
   const struct {
     const char* sql;
@@ -191,6 +193,7 @@ TEST_F(StoreModelsTest, AChainThatEndsAfterTheFirstModelIsRefused) {
 }
 
 TEST_F(StoreModelsTest, TheFileDoesNotGrowWithTheNumberOfRounds) {
+  OF_A_FILE_ONLY();
   constexpr size_t kParameters = 100000;
   Fill(3, 2, kParameters);
   const auto size = std::filesystem::file_size(path_);

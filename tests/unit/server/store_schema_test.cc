@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "backends/copy_store.h"
 #include "backends/open_store.h"
-#include "backends/sqlite_tables.h"
+#include "backends/sql_tables.h"
 #include "sotto/crypto.h"
 #include "sotto/posix/hex.h"
 #include "unit/server/store_fixture.h"
@@ -18,15 +19,15 @@
 namespace sotto::server {
 namespace {
 
-class StoreSchemaTest : public SqliteStoreTest {
+class StoreSchemaTest : public StoredTest {
  protected:
   // Whatever opens a store refuses the file with all of these words, and changes nothing.
   void ExpectRefused(const std::vector<std::string>& words) const {
     const std::string before = Bytes();
     const std::function<void()> opens[] = {
-        [&] { SqliteStore store(path_); },
-        [&] { SqliteStore store(path_, kCreate); },
-        [&] { SqliteStore store(path_, StoreMode::kRead); },
+        [&] { SqlStore store(path_); },
+        [&] { SqlStore store(path_, kCreate); },
+        [&] { SqlStore store(path_, StoreMode::kRead); },
         [&] { InspectStore(path_); },
         [&] { BackUpStore(path_, folder_.Path("copy")); },
     };
@@ -57,7 +58,8 @@ TEST_F(StoreSchemaTest, TheTablesOfVersionEightAreThese) {
 }
 
 TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo) {
-  SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false);
+  OF_A_FILE_ONLY();
+  SqlStore(path_, kCreate).AddDevices(SomeDevices(), false);
   RunSql("PRAGMA user_version = 6");
   ExpectRefused({"a store of version 6", "reads stores of version 8 alone",
                  "use the older program that wrote it", "`sotto keys new`",
@@ -73,12 +75,14 @@ TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo)
 
 // Its tables are as today, but its jobs may be charged in ways that this program does not know.
 TEST_F(StoreSchemaTest, AStoreThatWasConvertedFromAnotherVersionIsRefused) {
-  SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false);
+  OF_A_FILE_ONLY();
+  SqlStore(path_, kCreate).AddDevices(SomeDevices(), false);
   Forge("UPDATE store SET former_version = 1");
   ExpectRefused({"a store of version 1", "older"});
 }
 
 TEST_F(StoreSchemaTest, WhatIsNoStoreIsRefusedAndLeftAsItIs) {
+  OF_A_FILE_ONLY();
   EXPECT_TRUE(Says(Refusal(), "No such file"));
   WriteRaw(std::string(5000, 'x'));
   ExpectRefused({"not a store"});
@@ -89,7 +93,7 @@ TEST_F(StoreSchemaTest, WhatIsNoStoreIsRefusedAndLeftAsItIs) {
   ExpectRefused({"a database of another program, not a store", "name another file"});
   RunSql("PRAGMA user_version = 8");
   ExpectRefused({"a database of another program, not a store"});
-  EXPECT_EQ(Database(path_).Text("PRAGMA journal_mode"), "delete");
+  EXPECT_EQ(SqliteDatabase(path_).Text("PRAGMA journal_mode"), "delete");
 }
 
 }  // namespace

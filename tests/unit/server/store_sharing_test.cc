@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "backends/copy_store.h"
 #include "backends/open_store.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/held_file.h"
@@ -18,18 +19,18 @@
 namespace sotto::server {
 namespace {
 
-class StoreSharingTest : public SqliteStoreTest {
+class StoreSharingTest : public StoredTest {
  protected:
-  StoreSharingTest() { SqliteStore(path_, kCreate).AddDevices(SomeDevices(), false); }
+  StoreSharingTest() { SqlStore(path_, kCreate).AddDevices(SomeDevices(), false); }
 
-  void Begin(SqliteStore& store) const {
+  void Begin(SqlStore& store) const {
     JobRecord record = RecordOf(config_);
     const std::vector<float> first = ModelOf(99);
     record.parameters = {first.data(), first.size()};
     store.BeginJob(record);
   }
 
-  static void ReleaseRound(SqliteStore& store, uint32_t round) {
+  static void ReleaseRound(SqlStore& store, uint32_t round) {
     store.CommitAttempt({round, 0, {0}});
     Release(store, round, 0, 650);
   }
@@ -52,7 +53,7 @@ class StoreSharingTest : public SqliteStoreTest {
 };
 
 TEST_F(StoreSharingTest, EveryReleaseIsReadWhileTheServerHasTheStore) {
-  SqliteStore server(path_);
+  SqlStore server(path_);
   Begin(server);
   for (uint32_t round = 0; round < 3; ++round) {
     ReleaseRound(server, round);
@@ -63,7 +64,7 @@ TEST_F(StoreSharingTest, EveryReleaseIsReadWhileTheServerHasTheStore) {
 // All that users may do at once. No call meets a lock that it does not wait for.
 // SECURITY.md S23.
 TEST_F(StoreSharingTest, ReadersWritersAndAServerOnlyWaitForEachOther) {
-  SqliteStore server(path_);
+  SqlStore server(path_);
   server.KeepModels(1);
   Begin(server);
   ReleaseRound(server, 0);
@@ -104,7 +105,7 @@ TEST_F(StoreSharingTest, ReadersWritersAndAServerOnlyWaitForEachOther) {
 
 // SECURITY.md S24.
 TEST_F(StoreSharingTest, ABackupIsTheStoreOfItsMomentAndIsNotReplaced) {
-  SqliteStore server(path_);
+  SqlStore server(path_);
   Begin(server);
   ReleaseRound(server, 0);
   const LogEnd end = BackUpStore(path_, FileOf("copy"));
@@ -115,7 +116,7 @@ TEST_F(StoreSharingTest, ABackupIsTheStoreOfItsMomentAndIsNotReplaced) {
   EXPECT_THROW(BackUpStore(path_, FileOf("copy")), std::runtime_error);
   EXPECT_THROW(BackUpStore(path_, path_), std::runtime_error);
   EXPECT_EQ(InspectStore(path_).releases, 2) << "the store is as it was";
-  SqliteStore restored(FileOf("copy"));
+  SqlStore restored(FileOf("copy"));
   EXPECT_EQ(restored.LoadDevices().size(), size_t{kSmallDevices});
   EXPECT_EQ(ParametersOf(restored, 0), ModelOf(0));
 }
@@ -144,6 +145,7 @@ TEST_F(StoreSharingTest, WhatAKilledBackupLeftIsRemovedOrNamed) {
 }
 
 TEST_F(StoreSharingTest, ABackupUnderWayKeepsItsDraft) {
+  OF_A_FILE_ONLY();
   std::filesystem::copy_file(path_, FileOf("copy.part"));
   posix::HeldFile draft(FileOf("copy.part"));
   ASSERT_TRUE(draft.Claim());
@@ -153,6 +155,7 @@ TEST_F(StoreSharingTest, ABackupUnderWayKeepsItsDraft) {
 
 // The claim is the file's, not a name's. SECURITY.md S23.
 TEST_F(StoreSharingTest, AServerWithoutItsLockFileIsStillTheOnlyOne) {
+  OF_A_FILE_ONLY();
   int ready[2];
   int done[2];
   ASSERT_EQ(pipe(ready), 0);
@@ -160,7 +163,7 @@ TEST_F(StoreSharingTest, AServerWithoutItsLockFileIsStillTheOnlyOne) {
   const pid_t child = fork();
   if (child == 0) {
     close(done[1]);
-    SqliteStore store(path_);
+    SqlStore store(path_);
     store.ClaimJobs();
     char byte = 1;
     if (write(ready[1], &byte, 1) != 1) _exit(1);
@@ -170,12 +173,12 @@ TEST_F(StoreSharingTest, AServerWithoutItsLockFileIsStillTheOnlyOne) {
   ASSERT_EQ(read(ready[0], &byte, 1), 1);
   ASSERT_TRUE(std::filesystem::remove(path_ + "-serving"));
   {
-    SqliteStore other(path_);
+    SqlStore other(path_);
     EXPECT_TRUE(Says(RefusalOf([&] { other.ClaimJobs(); }), "another process serves it already"));
     EXPECT_EQ(other.Server(), "unknown");
     other.RevokeDevice("small-0");  // only serving is for one process
     std::filesystem::create_hard_link(path_, path_ + "-second");
-    SqliteStore second(path_ + "-second");  // its journal would have another name
+    SqlStore second(path_ + "-second");  // its journal would have another name
     EXPECT_TRUE(Says(RefusalOf([&] { second.RevokeDevice("small-1"); }), "by another name"));
     EXPECT_EQ(second.ListDevices().size(), size_t{kSmallDevices}) << "reading is free";
     std::filesystem::remove(path_ + "-second");
@@ -183,12 +186,13 @@ TEST_F(StoreSharingTest, AServerWithoutItsLockFileIsStillTheOnlyOne) {
   for (const int descriptor : {done[0], done[1], ready[0], ready[1]}) close(descriptor);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
-  SqliteStore(path_).ClaimJobs();
+  SqlStore(path_).ClaimJobs();
 }
 
 TEST_F(StoreSharingTest, TwoStoresOfOneProcessAreTwoServers) {
-  SqliteStore one(path_);
-  SqliteStore two(path_);
+  OF_A_FILE_ONLY();
+  SqlStore one(path_);
+  SqlStore two(path_);
   one.ClaimJobs();
   std::filesystem::remove(path_ + "-serving");
   EXPECT_THROW(two.ClaimJobs(), std::runtime_error);
@@ -196,7 +200,8 @@ TEST_F(StoreSharingTest, TwoStoresOfOneProcessAreTwoServers) {
 }
 
 TEST_F(StoreSharingTest, AFileOfTwoNamesIsNotServedAndALaterLinkIsAWarning) {
-  SqliteStore server(path_);
+  OF_A_FILE_ONLY();
+  SqlStore server(path_);
   std::filesystem::create_hard_link(path_, path_ + "-second");
   EXPECT_TRUE(Says(RefusalOf([&] { server.ClaimJobs(); }), "has 2 names"));
   std::filesystem::remove(path_ + "-second");
@@ -213,7 +218,8 @@ TEST_F(StoreSharingTest, AFileOfTwoNamesIsNotServedAndALaterLinkIsAWarning) {
 }
 
 TEST_F(StoreSharingTest, AStoreThatWasPutInTheirPlaceIsNotWrittenOn) {
-  SqliteStore server(path_);
+  OF_A_FILE_ONLY();
+  SqlStore server(path_);
   Begin(server);
   BackUpStore(path_, FileOf("older"));
   const std::string head = InspectStore(FileOf("older")).head;
@@ -229,7 +235,8 @@ TEST_F(StoreSharingTest, AStoreThatWasPutInTheirPlaceIsNotWrittenOn) {
 }
 
 TEST_F(StoreSharingTest, AStoreThatWasWrittenOverInPlaceIsNotWrittenOn) {
-  SqliteStore server(path_);
+  OF_A_FILE_ONLY();
+  SqlStore server(path_);
   Begin(server);
   BackUpStore(path_, FileOf("older"));
   ReleaseRound(server, 0);
@@ -245,7 +252,7 @@ TEST_F(StoreSharingTest, AStoreThatWasWrittenOverInPlaceIsNotWrittenOn) {
 }
 
 TEST_F(StoreSharingTest, WhatOtherProcessesAppendIsNoOtherLog) {
-  SqliteStore server(path_);
+  SqlStore server(path_);
   Begin(server);
   OpenStore(path_)->RevokeDevice("small-1");
   ReleaseRound(server, 0);
@@ -277,7 +284,7 @@ TEST_F(StoreSharingTest, TwoProcessesThatCreateAStoreCreateOne) {
 // A process that ends within a transaction loses that transaction and nothing else.
 // SECURITY.md S23.
 TEST_F(StoreSharingTest, AKilledWriterLeavesNoLockAndNoHalfCommit) {
-  SqliteStore server(path_);
+  SqlStore server(path_);
   Begin(server);
   for (int i = 0; i < 20; ++i) {
     int begun[2];

@@ -18,11 +18,11 @@
 namespace sotto::server {
 namespace {
 
-class StoreTurnsTest : public SqliteStoreTest {
+class StoreTurnsTest : public StoredTest {
  protected:
   void SetUp() override {
-    SqliteStoreTest::SetUp();
-    SqliteStore store(path_, kCreate);
+    StoredTest::SetUp();
+    SqlStore store(path_, kCreate);
     store.AddDevices(SomeDevices(), false);
   }
 };
@@ -219,7 +219,7 @@ TEST_F(StoreTurnsTest, ASecondJobBeginsWithWhatTheFirstOneSpent) {
     server.RunToItsEnd();
     first = server.job().Spent().epsilon();
   }
-  SqliteStore store(path_, StoreMode::kExisting);
+  SqlStore store(path_, StoreMode::kExisting);
   const std::vector<privacy::SpentRounds> before = SpentBefore(store.ReadHistory(), nullptr);
   ASSERT_EQ(before.size(), 1u);
   EXPECT_EQ(before[0].rounds, 6);
@@ -241,7 +241,7 @@ TEST_F(StoreTurnsTest, ALaterJobIsChargedForTheRoundsThatReallyDrewADevice) {
       EXPECT_TRUE(server.job().CloseRound().released);
     }
   }
-  SqliteStore store(path_, StoreMode::kExisting);
+  SqlStore store(path_, StoreMode::kExisting);
   for (const auto& [device, count] : TurnsIn(store)) EXPECT_EQ(count, drawn.at(device)) << device;
   EXPECT_EQ(TurnsIn(store).size(), drawn.size());
   int64_t most = 0;
@@ -271,7 +271,7 @@ class QueuedBehindTest : public StoreTurnsTest {
     JobConfig config = SmallPassesConfig(2, 6);
     config.plan.schedule = schedule;
     plan_ = config.plan;
-    SqliteStore store(path_);
+    SqlStore store(path_);
     store.BeginJob(RecordOf(config));
     if (released > 0) {
       store.CommitAttempt({0, 0, {0, 1, 2, 3}, kSmallDevices});

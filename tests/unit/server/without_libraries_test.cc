@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "backends/open_store.h"
 #include "export/format.h"
 #include "service/metrics.h"
 #include "unit/data_files.h"
@@ -27,6 +28,9 @@ TEST_F(WithoutLibraries, AReaderThatIsMissingNamesItsPackage) {
   EXPECT_SAYS(Complaint(Write("a.csv", "1,0\n")), "a.csv: this program was built without libcsv");
   EXPECT_SAYS(Complaint(Write("a.csv", "1,0\n")), "install libcsv-dev and build it again");
   EXPECT_SAYS(Complaint(Write("a.npz", "PK")), "install libzip-dev and build it again");
+  EXPECT_SAYS(Complaint(Write("a.json", "{}")), "install nlohmann-json3-dev and build it again");
+  EXPECT_SAYS(Complaint(Write("a.jsonl", "{}")), "install libcsv-dev and build it again");
+  EXPECT_SAYS(Complaint(Write("a.wav", "RIFF")), "install libcsv-dev and build it again");
   EXPECT_SAYS(Complaint(Write("a.mat", "MATLAB 5")), "install libmatio-dev and build it again");
 }
 
@@ -55,6 +59,17 @@ TEST_F(WithoutLibraries, AServerThatIsMissingNamesItsPackages) {
   }
   EXPECT_SAYS(complaint, "--http: this program was built without its HTTP server");
   EXPECT_SAYS(complaint, "install libmicrohttpd-dev and prometheus-cpp-dev and build it again");
+}
+
+TEST_F(WithoutLibraries, AStoreThatIsMissingNamesItsPackage) {
+  std::string complaint;
+  try {
+    (void)StoreExists("postgresql:///fleet");
+  } catch (const std::invalid_argument& error) {
+    complaint = error.what();
+  }
+  EXPECT_SAYS(complaint, "postgresql://: this program was built without PostgreSQL's library");
+  EXPECT_SAYS(complaint, "install libpq-dev and build it again");
 }
 
 }  // namespace

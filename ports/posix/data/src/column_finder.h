@@ -1,4 +1,4 @@
-// Columns of a CSV file by name or number. Part of sotto::data.
+// Columns of a CSV file by name or number, keys of JSON lines by name. Part of sotto::data.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,9 +20,13 @@ namespace sotto {
 class ColumnFinder {
  public:
   ColumnFinder(const ReadRequest& request, const CsvColumns& columns)
-      : request_(request), has_names_(columns.has_names), header_(columns.names, "column") {}
+      : request_(request),
+        columns_(columns),
+        has_names_(columns.has_names),
+        header_(columns.names, columns.thing()) {}
 
-  // The columns of an option's list; a number is from 1, and N-M is a range.
+  // The columns of an option's list; a number is from 1, and N-M is a range. The key of an array
+  // stands for all its columns.
   std::vector<size_t> List(const char* key) const {
     std::vector<size_t> found;
     for (const std::string& text : request_.List(key)) {
@@ -31,6 +35,9 @@ class ColumnFinder {
       const size_t dash = name.find('-', 1);
       if (named) {
         found.push_back(*named);
+      } else if (columns_.has_keys) {
+        const KeyArray& array = ArrayOf(key, name);
+        for (size_t i = 0; i < array.count; ++i) found.push_back(array.first + i);
       } else if (dash != std::string::npos && posix::ParseCount(name.substr(0, dash))) {
         const size_t first = Numbered(key, name, name.substr(0, dash));
         const size_t last = Numbered(key, name, name.substr(dash + 1));
@@ -47,7 +54,7 @@ class ColumnFinder {
     const std::vector<size_t> found = List(key);
     if (found.empty()) return std::nullopt;
     if (found.size() == 1) return found.front();
-    throw Refusal(key, request_.Text(key), "expected one column");
+    throw Refusal(key, request_.Text(key), fmt::format("expected one {}", columns_.thing()));
   }
 
   // The columns that have the names of the samples that these go with.
@@ -62,20 +69,21 @@ class ColumnFinder {
     } catch (const std::invalid_argument& error) {
       throw Refusal(error.what());
     }
-    throw Refusal(
-        fmt::format("it has no column {}, which the {}; add it, or rename the one that it is; {}{}",
-                    name, like.are_of_model ? "model names" : "training samples have",
-                    header_.List(), posix::DidYouMean(name, header_.names())));
+    throw Refusal(fmt::format(
+        "it has no {} {}, which the {}; add it, or rename the one that it is; {}{}",
+        columns_.thing(), name, like.are_of_model ? "model names" : "training samples have",
+        header_.List(), posix::DidYouMean(name, header_.names())));
   }
 
   // A column that nobody has named needs a name that tells it apart.
   void RequireName(size_t column) const {
     const std::string fault = has_names_ ? header_.FaultOf(column) : "";
     if (fault.empty()) return;
-    throw Refusal(
-        fmt::format("{}; or leave it out, drop={}, or take columns by number, for "
-                    "example features=1-2",
-                    fault, column + 1));
+    throw Refusal(columns_.has_keys
+                      ? fault
+                      : fmt::format("{}; or leave it out, drop={}, or take columns by number, for "
+                                    "example features=1-2",
+                                    fault, column + 1));
   }
 
   std::invalid_argument Refusal(const std::string& why) const {
@@ -95,14 +103,23 @@ class ColumnFinder {
       throw Refusal(key, name, error.what());
     }
     const std::optional<uint64_t> number = posix::ParseCount(name);
-    if (place && number && *number >= 1 && *number <= header_.names().size() &&
-        *number != *place + 1) {
+    if (place && number && !columns_.has_keys && *number >= 1 &&
+        *number <= header_.names().size() && *number != *place + 1) {
       throw Refusal(key, name,
                     fmt::format("{0} is the name of column {1} and the number of another; write "
                                 "{1}-{1} for the one and {0}-{0} for the other; {2}",
                                 name, *place + 1, header_.List()));
     }
     return place;
+  }
+
+  const KeyArray& ArrayOf(const char* key, const std::string& name) const {
+    for (const KeyArray& array : columns_.arrays) {
+      if (array.name == name) return array;
+    }
+    throw Refusal(key, name,
+                  fmt::format("there is no such key in the first line; {}{}", header_.List(),
+                              posix::DidYouMean(name, header_.names())));
   }
 
   size_t Numbered(const char* key, const std::string& name, const std::string& text) const {
@@ -124,6 +141,7 @@ class ColumnFinder {
   }
 
   const ReadRequest& request_;
+  const CsvColumns& columns_;
   bool has_names_;
   Named header_;
 };

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <memory>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "csv_columns.h"
 #include "csv_rows.h"
@@ -58,11 +60,11 @@ void Windows::Store(std::vector<float>* numbers, std::vector<size_t>* starts) {
   stored_ = in_series_;
 }
 
-class CsvReader {
+class TableReader {
  public:
-  explicit CsvReader(const ReadRequest& request)
+  TableReader(const ReadRequest& request, std::unique_ptr<RowSource> rows)
       : request_(request),
-        file_(request.path(), SeparatorOf(request, request.path())),
+        rows_(std::move(rows)),
         labels_(request.MakeLabels()),
         length_(request.Count("window", 1, 1, 1U << 20)),
         stride_(request.Count("stride", length_, 1, 1U << 20)) {
@@ -71,27 +73,31 @@ class CsvReader {
 
   SharedDataset Read() {
     CsvRow row;
-    if (!file_.Next(&row))
+    if (!rows_->Next(&row))
       throw posix::FileError(
           fmt::format("{}: the file has no rows; expected a row a sample", request_.path()));
-    columns_ = CsvColumns(request_, row);
-    onehot_ = OneHot(request_, columns_, [this](std::string_view text) { return IsMissing(text); });
+    columns_ = CsvColumns(request_, row, *rows_);
+    advice_ = fmt::format(
+        "leave the {} out with drop=, make features of its texts with onehot=, say what stands for "
+        "a missing value with missing=, or if the row is no sample, take it out",
+        columns_.thing());
+    onehot_ = OneHot(request_, columns_, *rows_,
+                     [this](std::string_view text) { return IsMissing(text); });
     features_.resize(onehot_.Width(columns_.features));
     targets_.resize(columns_.targets.size());
     RequireNamesOfModel();
     info_ = MakeInfo();
     if (!columns_.note.empty()) info_.notes.push_back(columns_.note);
     Windows windows(features_.size(), length_, stride_);
-    if (columns_.has_header && !file_.Next(&row)) row.clear();
+    if (columns_.has_header && !rows_->Next(&row)) row.clear();
     for (bool is_first = true; row.size() > 0; is_first = false) {
       TakeRow(row, is_first, &windows);
-      if (!file_.Next(&row)) break;
+      if (!rows_->Next(&row)) break;
     }
     RequireWindow();
     if (columns_.label) {
-      labels_.Finish(
-          fmt::format("{}: column {}", request_.path(), columns_.Describe(*columns_.label)),
-          &samples_.labels, &info_);
+      labels_.Finish(fmt::format("{}: {}", request_.path(), columns_.Place(*columns_.label)),
+                     &samples_.labels, &info_);
     }
     samples_.group_names = groups_.names();
     return Build(request_, info_, std::move(samples_), seen_);
@@ -99,17 +105,15 @@ class CsvReader {
 
  private:
   SampleInfo MakeInfo() const {
-    const auto columns = static_cast<uint32_t>(features_.size());
     SampleInfo info;
     try {
-      info = InfoFor(request_, length_ > 1 ? std::vector<uint32_t>{length_, columns}
-                                           : std::vector<uint32_t>{columns});
+      info = InfoFor(request_, Axes());
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument(
-          fmt::format("{}; the features are {}; features= takes columns, drop= leaves some out{}",
-                      error.what(), DescribeFeatures(),
-                      columns_.label ? fmt::format("; the label is column {}, label= names another",
-                                                   columns_.Describe(*columns_.label))
+          fmt::format("{}; the features are {}; features= takes {}s, drop= leaves some out{}",
+                      error.what(), DescribeFeatures(), columns_.thing(),
+                      columns_.label ? fmt::format("; the label is {}, label= names another",
+                                                   columns_.Place(*columns_.label))
                                      : ""));
     }
     info.targets = static_cast<uint32_t>(columns_.targets.size());
@@ -117,15 +121,22 @@ class CsvReader {
     return info;
   }
 
+  std::vector<uint32_t> Axes() const {
+    const auto columns = static_cast<uint32_t>(features_.size());
+    if (length_ > 1) return {length_, columns};
+    const std::vector<uint32_t> axes = columns_.AxesOfFeatures();
+    return axes.empty() ? std::vector<uint32_t>{columns} : axes;
+  }
+
   void TakeRow(const CsvRow& row, bool is_first, Windows* windows) {
     is_first_ = is_first;
     if (row.size() != columns_.names.size()) {
-      throw file_.Defect("", row.size() == 1 ? "1 column" : fmt::format("{} columns", row.size()),
-                         fmt::format("expected {}, as in the first row{}", columns_.names.size(),
-                                     row.size() > 0 && row[0].substr(0, 1) == "#"
-                                         ? "; CSV has no comments: take out the lines that begin "
-                                           "with #"
-                                         : ""));
+      throw rows_->Defect("", row.size() == 1 ? "1 column" : fmt::format("{} columns", row.size()),
+                          fmt::format("expected {}, as in the first row{}", columns_.names.size(),
+                                      row.size() > 0 && row[0].substr(0, 1) == "#"
+                                          ? "; CSV has no comments: take out the lines that begin "
+                                            "with #"
+                                          : ""));
     }
     TakeFeatures(row);
     for (size_t i = 0; i < targets_.size(); ++i) {
@@ -224,12 +235,7 @@ class CsvReader {
     return group;
   }
 
-  double Number(std::string_view text) const {
-    return NumberIn(WithoutMark(text),
-                    "leave the column out with drop=, make features of its texts with onehot=, say "
-                    "what stands for a missing value with missing=, or if the row is no sample, "
-                    "take it out");
-  }
+  double Number(std::string_view text) const { return NumberIn(WithoutMark(text), advice_); }
 
   // What the rules for labels and numbers refuse is a defect with its place.
   template <class Take>
@@ -260,8 +266,8 @@ class CsvReader {
         why += fmt::format("; if this column is the label: label={}", column + 1);
       }
     }
-    return file_.Defect(fmt::format("column {}", columns_.Describe(column)),
-                        row[column].empty() ? "empty" : Quoted(row[column]), why);
+    return rows_->Defect(columns_.Place(column),
+                         row[column].empty() ? "empty" : Quoted(row[column]), why);
   }
 
   void RequireWindow() const {
@@ -273,11 +279,12 @@ class CsvReader {
   }
 
   const ReadRequest& request_;
-  RowFile file_;
+  std::unique_ptr<RowSource> rows_;
   Labels labels_;
   uint32_t length_;
   uint32_t stride_;
   std::vector<std::string> missing_;
+  std::string advice_;  // about a text that is no number
   CsvColumns columns_;
   OneHot onehot_;
   SampleInfo info_;
@@ -295,6 +302,13 @@ class CsvReader {
 
 }  // namespace
 
-SharedDataset ReadCsv(const ReadRequest& request) { return CsvReader(request).Read(); }
+SharedDataset ReadTable(const ReadRequest& request, std::unique_ptr<RowSource> rows) {
+  return TableReader(request, std::move(rows)).Read();
+}
+
+SharedDataset ReadCsv(const ReadRequest& request) {
+  return ReadTable(request,
+                   std::make_unique<RowFile>(request.path(), SeparatorOf(request, request.path())));
+}
 
 }  // namespace sotto

@@ -18,8 +18,6 @@
 namespace sotto {
 namespace {
 
-constexpr size_t kMaxColumns = size_t{1} << 18;
-
 std::string Lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -100,8 +98,11 @@ std::string CategoriesOf(const ReadRequest& request) {
 
 }  // namespace
 
-CsvColumns::CsvColumns(const ReadRequest& request, const CsvRow& first)
-    : has_header(HasHeader(request, first)), has_names(has_header) {
+CsvColumns::CsvColumns(const ReadRequest& request, const CsvRow& first, const RowSource& rows)
+    : has_keys(rows.has_keys()),
+      arrays(rows.arrays()),
+      has_header(has_keys || HasHeader(request, first)),
+      has_names(has_header) {
   if (first.size() > kMaxColumns) {
     throw std::invalid_argument(fmt::format(
         "{}: the first row has {} columns, expected at most {}; is the separator right?",
@@ -171,7 +172,7 @@ void CsvColumns::TakeNamesOfModel(const ReadRequest& request) {
   const Span<const char* const> wanted = model.feature_names;
   const bool is_window = request.Count("window", 1, 1, 1U << 20) > 1;
   const bool are_columns =
-      wanted.size() == (is_window ? model.layers[0].info.input.channels : model.inputs);
+      wanted.size() == (is_window ? model.SampleShape().channels : model.inputs);
   if (has_header && request.Has("onehot")) return;  // the reader compares what texts become
   if (!has_header || !are_columns) {
     note = fmt::format(
@@ -206,14 +207,14 @@ size_t CsvColumns::OnlyLabel(const ColumnFinder& find) const {
   if (left.size() == 1) return left.front();
   if (left.empty()) {
     throw find.Refusal(
-        fmt::format("all columns are features of the model, and none is the label; "
+        fmt::format("all {}s are features of the model, and none is the label; "
                     "add it, or say label=none; {}",
-                    find.Header()));
+                    thing(), find.Header()));
   }
-  throw find.Refusal(
-      fmt::format("columns {} and {} are no features of the model; say which one is the label, and "
-                  "leave the other out: label={},drop={}; {}",
-                  Describe(left[0]), Describe(left[1]), left[1] + 1, left[0] + 1, find.Header()));
+  throw find.Refusal(fmt::format(
+      "{}s {} and {} are no features of the model; say which one is the label, and "
+      "leave the other out: label={},drop={}; {}",
+      thing(), Describe(left[0]), Describe(left[1]), Said(left[1]), Said(left[0]), find.Header()));
 }
 
 // Without the option label: the column of that name, else the last one.
@@ -226,11 +227,16 @@ size_t CsvColumns::UsualLabel(const ColumnFinder& find) const {
     if (found.size() == 1) return found.front();
     if (found.empty()) continue;
     throw find.Refusal(
-        fmt::format("columns {} and {} are both named {}; say which one the label "
+        fmt::format("{}s {} and {} are both named {}; say which one the label "
                     "is, and leave the other out: label={},drop={}; {}",
-                    found[0] + 1, found[1] + 1, usual, found[0] + 1, found[1] + 1, find.Header()));
+                    thing(), Said(found[0]), Said(found[1]), usual, Said(found[0]), Said(found[1]),
+                    find.Header()));
   }
   if (!model_.features.empty()) return OnlyLabel(find);
+  if (has_keys) {  // whose order says nothing
+    throw find.Refusal(
+        fmt::format("which key is the label? Say label=KEY, or label=none; {}", find.Header()));
+  }
   find.RequireName(names.size() - 1);
   return names.size() - 1;
 }
@@ -245,6 +251,9 @@ void CsvColumns::FindLabel(const ReadRequest& request, const ColumnFinder& find)
   if (request.targets() > 0 && !model_.features.empty() &&
       Unclaimed(find).size() == request.targets()) {
     targets = Unclaimed(find);
+  } else if (request.targets() > 0 && has_keys) {
+    throw find.Refusal(
+        fmt::format("which keys are the target? Say targets=KEY; {}", find.Header()));
   } else if (request.targets() > 0) {
     const size_t count = std::min<size_t>(request.targets(), names.size());
     for (size_t i = names.size() - count; i < names.size(); ++i) {
@@ -268,9 +277,9 @@ void CsvColumns::FindFeatures(const ReadRequest& request, const ColumnFinder& fi
     if (are_known && names != like.all) {
       throw find.Refusal(
           fmt::format("its header differs from the training samples' header, "
-                      "whose names do not tell the columns apart; name the columns "
-                      "of both files, or give both the same order; {}",
-                      find.Header()));
+                      "whose names do not tell the {0}s apart; name the {0}s "
+                      "of both files, or give both the same order; {1}",
+                      thing(), find.Header()));
     }
     TakeOtherColumns(request, find);
   }
@@ -292,13 +301,14 @@ void CsvColumns::TakeOtherColumns(const ReadRequest& request, const ColumnFinder
     if (names[column].empty() || left[names[column]] > 1) find.RequireName(column);
   }
   if (!features.empty()) return;
-  throw std::invalid_argument(fmt::format(
-      "{}: no column is left for the features; {}", request.path(),
-      names.size() == 1 ? fmt::format("is the separator another one? The first row is one column, "
-                                      "{}; {}",
-                                      has_header ? Quoted(names[0]) : "a number",
-                                      SeparatorAdvice(has_header ? names[0] : ""))
-                        : "all are label, target, group, or left out by drop=; " + find.Header()));
+  throw std::invalid_argument(
+      fmt::format("{}: no {} is left for the features; {}", request.path(), thing(),
+                  names.size() == 1 && !has_keys
+                      ? fmt::format("is the separator another one? The first row is one column, "
+                                    "{}; {}",
+                                    has_header ? Quoted(names[0]) : "a number",
+                                    SeparatorAdvice(has_header ? names[0] : ""))
+                      : "all are label, target, group, or left out by drop=; " + find.Header()));
 }
 
 // The features of the training samples, in their order. A column that those do not have needs a
@@ -312,16 +322,16 @@ void CsvColumns::TakeColumnsLike(const ColumnNames& like, const ColumnFinder& fi
   for (size_t i = 0; i < names.size(); ++i) {
     if (is_feature[i] && Contains(dropped, i)) {
       throw find.Refusal(
-          fmt::format("drop=: column {} is a feature of the {}; leave it in, or drop it "
+          fmt::format("drop=: {} is a feature of the {}; leave it in, or drop it "
                       "there, too",
-                      Describe(i), like.are_of_model ? "model" : "training samples"));
+                      Place(i), like.are_of_model ? "model" : "training samples"));
     }
     const bool has_use = is_feature[i] || i == label || i == group || Contains(targets, i) ||
                          Contains(dropped, i) || known.count(names[i]) > 0;
     if (has_use) continue;
     throw find.Refusal(fmt::format(
-        "column {} is none of the {}; leave it out, drop={}{}; {}", Describe(i),
-        like.are_of_model ? "model's features" : "training samples", i + 1,
+        "{} is none of the {}; leave it out, drop={}{}; {}", Place(i),
+        like.are_of_model ? "model's features" : "training samples", Said(i),
         like.are_of_model ? "" : ", or take both files from the same release", find.Header()));
   }
 }
@@ -373,30 +383,41 @@ void CsvColumns::RequireFeatures(const ReadRequest& request) const {
   std::vector<bool> is_taken(names.size(), false);
   for (const size_t column : features) {
     if (is_taken[column]) {
-      throw std::invalid_argument(fmt::format("{}: features=: column {} comes twice, expected once",
-                                              request.path(), Describe(column)));
+      throw std::invalid_argument(fmt::format("{}: features=: {} comes twice, expected once",
+                                              request.path(), Place(column)));
     }
     is_taken[column] = true;
     if (column != label && !Contains(targets, column)) continue;
-    throw std::invalid_argument(
-        fmt::format("{}: features=: column {} is the {}; leave it out, or name another one: {}=",
-                    request.path(), Describe(column), column == label ? "label" : "target",
-                    column == label ? "label" : "targets"));
+    throw std::invalid_argument(fmt::format(
+        "{}: features=: {} is the {}; leave it out, or name another one: {}=", request.path(),
+        Place(column), column == label ? "label" : "target",
+        column == label ? "label" : "targets"));
   }
   for (const size_t column : onehot) {
     if (is_taken[column]) continue;
-    throw std::invalid_argument(fmt::format("{}: onehot=: column {} is no feature; leave it out",
-                                            request.path(), Describe(column)));
+    throw std::invalid_argument(
+        fmt::format("{}: onehot=: {} is no feature; leave it out", request.path(), Place(column)));
   }
 }
 
+std::vector<uint32_t> CsvColumns::AxesOfFeatures() const {
+  for (const KeyArray& array : arrays) {
+    if (features.size() != array.count || !onehot.empty()) continue;
+    size_t next = array.first;
+    const auto follows = [&next](size_t column) { return column == next++; };
+    if (std::all_of(features.begin(), features.end(), follows)) return array.axes;
+  }
+  return {};
+}
+
 std::string CsvColumns::Describe(size_t column) const {
+  if (has_keys) return names[column];
   return has_names ? fmt::format("{} ({})", column + 1, names[column]) : std::to_string(column + 1);
 }
 
 std::string CsvColumns::DescribeFeatures() const {
   constexpr size_t kShown = 12;
-  std::string text = "columns ";
+  std::string text = thing() + std::string("s ");
   for (size_t i = 0; i < std::min(kShown, features.size()); ++i) {
     text += (i == 0 ? "" : ", ") + Describe(features[i]);
   }

@@ -1,4 +1,4 @@
-// What the columns of a CSV file are. Part of sotto::data.
+// What the columns of a table are: of a CSV file, or the keys of JSON lines. Part of sotto::data.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,27 @@ class ColumnFinder;
 
 struct CsvColumns {
   CsvColumns() = default;
-  // From the options and the first row. Throws std::invalid_argument for options that do not go
-  // with it.
-  CsvColumns(const ReadRequest& request, const CsvRow& first);
+  // From the options and the first row of `rows`. Throws std::invalid_argument for options that do
+  // not go with it.
+  CsvColumns(const ReadRequest& request, const CsvRow& first, const RowSource& rows);
 
   // For other files of the same samples.
   ColumnNames Names() const;
-  // "7 (age)", for messages.
+  // "7 (age)" or, of a key, "age", for messages; and "column 7 (age)" or "key age".
   std::string Describe(size_t column) const;
+  std::string Place(size_t column) const { return thing() + (" " + Describe(column)); }
+  const char* thing() const { return has_keys ? "key" : "column"; }
+  // As an option names it: "7", or a key.
+  std::string Said(size_t column) const {
+    return has_keys ? names[column] : std::to_string(column + 1);
+  }
+  // The axes of the features if they are one array; empty: they are not.
+  std::vector<uint32_t> AxesOfFeatures() const;
   // "columns 1 (age), 3 (height)"; of many the first ones.
   std::string DescribeFeatures() const;
 
+  bool has_keys = false;           // they are keys
+  std::vector<KeyArray> arrays;    // below keys
   bool has_header = false;         // the first row is one
   bool has_names = false;          // from its header, or from the training file
   std::vector<std::string> names;  // of all columns; without a header their numbers

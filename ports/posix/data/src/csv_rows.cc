@@ -48,6 +48,11 @@ RowFile::RowFile(const std::string& path, char separator) : lines_(path, LineFil
   csv_set_delim(&parser_, static_cast<unsigned char>(separator));
 }
 
+std::unique_ptr<RowSource> RowFile::Open(const ReadRequest& request,
+                                         const std::string& path) const {
+  return std::make_unique<RowFile>(path, SeparatorOf(request, path));
+}
+
 bool RowFile::Next(CsvRow* row) {
   row_ = row;
   row_->clear();

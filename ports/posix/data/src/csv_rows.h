@@ -1,11 +1,13 @@
-// The rows of a CSV file. Part of sotto::data.
+// The rows of a table: of a CSV file, or of JSON lines (json_rows.h). Part of sotto::data.
 //
 // One thread at a time.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <csv.h>
 #include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,23 +39,62 @@ class CsvRow {
   std::vector<size_t> ends_;
 };
 
+constexpr size_t kMaxColumns = size_t{1} << 18;
+
+// An array below a key: a column for each of its values.
+struct KeyArray {
+  std::string name;
+  std::vector<uint32_t> axes;
+  size_t first;  // of the columns
+  size_t count;
+};
+
+class RowSource {
+ public:
+  RowSource() = default;
+  virtual ~RowSource() = default;
+  RowSource(const RowSource&) = delete;
+  RowSource& operator=(const RowSource&) = delete;
+
+  // The next row; false at the end.
+  virtual bool Next(CsvRow* row) = 0;
+  // Of the last row's line; see LineFile.
+  virtual posix::FileError Defect(const std::string& where, const std::string& what,
+                                  const std::string& advice) const = 0;
+  // Whether columns are keys: the first row has their names, and people name them by these alone.
+  virtual bool has_keys() const { return false; }
+  // Known after the first row.
+  virtual const std::vector<KeyArray>& arrays() const {
+    static const std::vector<KeyArray> kNone;
+    return kNone;
+  }
+  // Another file of the same kind, or this one anew.
+  virtual std::unique_ptr<RowSource> Open(const ReadRequest& request,
+                                          const std::string& path) const = 0;
+};
+
+// The samples of a table, by the options of CSV files.
+SharedDataset ReadTable(const ReadRequest& request, std::unique_ptr<RowSource> rows);
+
 // Reads rows with libcsv, a line of the file at a time, so that a row's line is known.
-class RowFile {
+class RowFile : public RowSource {
  public:
   RowFile(const std::string& path, char separator);
-  ~RowFile() { csv_free(&parser_); }
-  RowFile(const RowFile&) = delete;
-  RowFile& operator=(const RowFile&) = delete;
+  ~RowFile() override { csv_free(&parser_); }
 
   // The next row; false at the end. Empty lines are no rows, and neither is a first line "sep=;",
   // which says the separator. Throws for a comment at the head: CSV has none.
-  bool Next(CsvRow* row);
+  bool Next(CsvRow* row) override;
 
-  // Of the last row's line; see LineFile.
   posix::FileError Defect(const std::string& where, const std::string& what,
-                          const std::string& advice) const {
+                          const std::string& advice) const override {
     return lines_.Defect(where, what, advice);
   }
+
+  std::unique_ptr<RowSource> Open(const ReadRequest& request,
+                                  const std::string& path) const override;
+
+  size_t line() const { return lines_.number(); }  // of the last row, from 1
 
  private:
   static void OnField(void* text, size_t size, void* context);

@@ -16,9 +16,12 @@ struct Foreign {
   std::vector<const char*> endings;
   std::string_view mark;  // its first bytes; empty: the name alone tells
   const char* what;
-  const char* samples;  // what to do if it holds samples
-  const char* model;    // if it holds a model
+  const char* samples;      // what to do if it holds samples
+  const char* model;        // if it holds a model
+  bool has_script = false;  // that makes samples of it, on the page
 };
+
+constexpr char kScript[] = "; a script does it: \"Other formats\" in server/YOUR_DATA.md";
 
 constexpr char kNoModel[] =
     "a model is a file that `sotto model export` or --model-out wrote, or safetensors or NPZ with "
@@ -36,7 +39,8 @@ const std::vector<Foreign>& ForeignTable() {
        "a file of PyTorch",
        "write its tensors as arrays: numpy.savez('data.npz', x=x.numpy(), y=y.numpy())",
        "write its tensors as safetensors: safetensors.torch.save_file(model.state_dict(), "
-       "'model.safetensors')"},
+       "'model.safetensors')",
+       true},
       {{".pkl", ".pickle", ".joblib"},
        "\x80\x04"sv,
        "a pickle of Python",
@@ -46,18 +50,21 @@ const std::vector<Foreign>& ForeignTable() {
        "PAR1"sv,
        "a Parquet file",
        "write it as CSV: pandas.read_parquet(FILE).to_csv('data.csv', index=False)",
-       kNoModel},
+       kNoModel,
+       true},
       {{".feather", ".arrow"},
        "ARROW1"sv,
        "an Arrow file",
        "write it as CSV: pandas.read_feather(FILE).to_csv('data.csv', index=False)",
-       kNoModel},
+       kNoModel,
+       true},
       {{".h5", ".hdf5", ".keras"},
        "\x89HDF\r\n"sv,
        "an HDF5 file",
        "write its arrays: numpy.savez('data.npz', x=f['x'][:], y=f['y'][:]) with f = "
        "h5py.File(FILE)",
-       "write its weights: numpy.savez('model.npz', ...), an array for each tensor"},
+       "write its weights: numpy.savez('model.npz', ...), an array for each tensor",
+       true},
       {{},
        "MATLAB 7.3"sv,
        "of MATLAB 7.3, which is HDF5",
@@ -69,13 +76,19 @@ const std::vector<Foreign>& ForeignTable() {
        "an SQLite database",
        "write its table as CSV: sqlite3 -header -csv FILE 'select ...' > data.csv",
        kNoModel},
-      {{".json", ".jsonl"}, "", "a JSON file", "write its records as CSV", kNoModel},
-      {{".png"}, "\x89PNG"sv, "an image", "write all images as one array: numpy.savez", kNoModel},
+      {{".json", ".jsonl", ".ndjson"}, "", "a JSON file", "say format=jsonl or leaf", kNoModel},
+      {{".png"},
+       "\x89PNG"sv,
+       "an image",
+       "write all images as one array: numpy.savez",
+       kNoModel,
+       true},
       {{".jpg", ".jpeg"},
        "\xFF\xD8\xFF"sv,
        "an image",
        "write all images as one array: numpy.savez",
-       kNoModel},
+       kNoModel,
+       true},
       {{".onnx"}, "", "an ONNX model", "it holds no samples", kNoModel},
       {{".zip"}, "", "a zip archive", "unpack it and name the file in it", "unpack it"},
       {{".tar", ".tgz", ".tar.gz"}, "", "an archive", "unpack it: tar xf FILE", "unpack it"},
@@ -114,7 +127,8 @@ bool Fits(const Foreign& row, const std::string& path, std::string_view begin) {
 std::string ForeignFile(const std::string& path, std::string_view begin, NamedAs use) {
   for (const Foreign& row : ForeignTable()) {
     if (!Fits(row, path, begin)) continue;
-    return fmt::format("it is {}; {}", row.what, use == NamedAs::kModel ? row.model : row.samples);
+    if (use == NamedAs::kModel) return fmt::format("it is {}; {}", row.what, row.model);
+    return fmt::format("it is {}; {}{}", row.what, row.samples, row.has_script ? kScript : "");
   }
   return "";
 }

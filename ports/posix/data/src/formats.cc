@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <unistd.h>
 
+#include "folders.h"
 #include "sotto/model_info.h"
 #include "sotto/options/numbers.h"
 #include "sotto/posix/files.h"
@@ -28,8 +29,31 @@ constexpr Reader kReadNpz = ReadNpz;
 #else
 constexpr Reader kReadNpz = nullptr;
 #endif
+#if defined(SOTTO_HAS_CSV) && defined(SOTTO_HAS_JSON)
+constexpr Reader kReadJsonl = ReadJsonl;
+#else
+constexpr Reader kReadJsonl = nullptr;
+#endif
+#if defined(SOTTO_HAS_JSON)
+constexpr Reader kReadLeaf = ReadLeaf;
+#else
+constexpr Reader kReadLeaf = nullptr;
+#endif
+#if defined(SOTTO_HAS_CSV) && defined(SOTTO_HAS_SNDFILE)
+constexpr Reader kReadSound = ReadSound;
+#else
+constexpr Reader kReadSound = nullptr;
+#endif
 // Programs that link it have it, see mat_files.h.
 constexpr Reader kReadSvhn = nullptr;
+
+#if defined(SOTTO_HAS_CSV)
+constexpr char kJsonl[] = "nlohmann-json3";
+constexpr char kSound[] = "libsndfile1";
+#else
+constexpr char kJsonl[] = "libcsv";  // its lines are a table's rows
+constexpr char kSound[] = "libcsv";  // which also reads its list
+#endif
 
 constexpr FormatOption kClasses = {
     "classes", "the classes, in order, for example `walk,run`; or how many there are"};
@@ -71,6 +95,34 @@ std::vector<Format> AllFormats() {
         kClasses},
        kReadCsv,
        "libcsv"},
+      {"jsonl",
+       {".jsonl", ".ndjson"},
+       "JSON lines: an object a line, a sample or a time step; below its keys numbers, texts, "
+       "arrays of numbers",
+       "har.jsonl:label=activity,group=user",
+       {{"label", "the key of the label, `none` without; else `label` or `class`"},
+        {"targets", "keys of a regression's target"},
+        {"group", "the key that says whose sample it is: a user, a sensor"},
+        {"features",
+         "the keys to take; else all others. A key of an array stands for all its numbers, "
+         "`KEY[0]` for one, `KEY.KEY` for a key of an object"},
+        {"drop", "keys to leave out"},
+        {"onehot",
+         "keys of texts, each of which becomes a feature for each of its texts: 1 for the text of "
+         "the line, 0 for the others"},
+        {"categories",
+         "the CSV file whose columns of the same names hold all texts of `onehot`; else FILE "
+         "itself"},
+        {"missing",
+         "texts that stand for a missing value, besides `null`, a key that a line lacks, and "
+         "CSV's"},
+        {"window",
+         "lines of a window: a sample is this many lines, which never cross a change of label or "
+         "group"},
+        {"stride", "lines from one window to the next; else as many as `window`"},
+        kClasses},
+       kReadJsonl,
+       kJsonl},
       {"npz",
        {".npz"},
        "arrays of NumPy in one file: float16 to float64, integers, bool; texts as labels",
@@ -160,6 +212,46 @@ std::vector<Format> AllFormats() {
          "file"}},
        ReadText,
        nullptr},
+      {"sound",
+       SoundEndings(),
+       "recordings, FOLDER/CLASS/FILE or FOLDER/CLASS/GROUP/FILE, or one file: WAV, FLAC and what "
+       "else libsndfile reads. A sample is a window of values from -1 to 1",
+       "commands:rate=16000,drop=noise",
+       {{"rate", "values a second; else as many as the first recording has"},
+        {"window", "values of a window; else the model's inputs, or a second's"},
+        {"stride", "values from one window to the next; else as many as `window`"},
+        {"folders",
+         "what the folders are, from the outer to the inner: `label`, `group` or `-`; else "
+         "`label,group`, of which the inner one need not be there"},
+        {"group",
+         "`prefix`: the name of a file up to its first `_` says whose recording it is; else "
+         "`folder`"},
+        {"list",
+         "a CSV file with the columns `file`, `label` and `group`, or without the latter; in place "
+         "of "
+         "the folders. `file` is a path in FOLDER"},
+        {"label", "the class of all recordings, for example of one file"},
+        {"drop", "folders and files to leave out, by their names"},
+        kClasses},
+       kReadSound,
+       kSound,
+       {},
+       {},
+       SoundFilesIn},
+      {"leaf",
+       {".json"},
+       "LEAF's JSON, a file or a folder of such files: `x` and `y` of each user, numbers, arrays "
+       "of numbers, or texts of characters; a user is a group",
+       "femnist/data/train",
+       {{"alphabet",
+         "of texts, the characters of the tokens 0, 1, ...; else as for `text`, without a model "
+         "LEAF's"},
+        kClasses},
+       kReadLeaf,
+       "nlohmann-json3",
+       {},
+       {},
+       JsonFilesIn},
   };
 }
 
@@ -330,7 +422,7 @@ SampleInfo InfoFor(const ReadRequest& request, const std::vector<uint32_t>& axes
   info.shape = ShapeOfAxes(axes);
   if (request.model == nullptr) return info;
   const ModelInfo& model = *request.model;
-  const nn::Shape& wanted = model.layers[0].info.input;
+  const nn::Shape wanted = model.SampleShape();
   if (size != model.inputs) {
     throw std::invalid_argument(
         fmt::format("model {} takes {} inputs ({}), but {} has {} ({}); name a model that takes as "

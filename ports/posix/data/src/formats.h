@@ -53,6 +53,8 @@ struct Format {
   // A folder that holds the first file is a data set of this format.
   std::vector<std::string> train_files = {};
   std::vector<std::string> test_files = {};
+  // A folder of which this finds files is a data set of this format: these files, in this order.
+  std::vector<std::string> (*files_in)(const std::string& folder) = nullptr;
 };
 
 const std::vector<Format>& Formats();
@@ -70,6 +72,9 @@ SharedDataset ReadCifar10(const ReadRequest& request);
 SharedDataset ReadCifar100(const ReadRequest& request);
 SharedDataset ReadSvhn(const ReadRequest& request);
 SharedDataset ReadText(const ReadRequest& request);
+SharedDataset ReadJsonl(const ReadRequest& request);
+SharedDataset ReadLeaf(const ReadRequest& request);
+SharedDataset ReadSound(const ReadRequest& request);
 
 // The SampleInfo of samples with these axes, at most three: their own shape, or the model's, if it
 // has as many numbers and no other order of axes.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "named.h"
+#include "sotto/data/foreign.h"
 #include "values.h"
 
 namespace sotto {
@@ -22,20 +23,21 @@ using Texts = std::set<std::string, std::less<>>;
 // Collects the categories of some columns from a file.
 class Collector {
  public:
-  Collector(const ReadRequest& request, const CsvColumns& columns,
+  Collector(const ReadRequest& request, const CsvColumns& columns, const RowSource& rows,
             const OneHot::IsMissing& is_missing)
       : request_(request),
         columns_(columns),
+        rows_(rows),
         is_missing_(is_missing),
         path_(columns.categories),
         has_header_(path_ == request.path() ? columns.has_header : columns.has_names),
         texts_(columns.names.size()) {}
 
   std::vector<Texts> Read() {
-    RowFile file(path_, SeparatorOf(request_, path_));
+    const std::unique_ptr<RowSource> file = Open();
     CsvRow row;
     bool is_first = true;
-    while (file.Next(&row)) {
+    while (file->Next(&row)) {
       if (is_first) FindColumns(row);
       if (!is_first || !has_header_) TakeRow(row);
       is_first = false;
@@ -47,6 +49,14 @@ class Collector {
   }
 
  private:
+  // The list beside JSON lines may be such lines, too, as the training file is, or a CSV file.
+  std::unique_ptr<RowSource> Open() const {
+    const bool is_same_kind =
+        path_ == request_.path() || !rows_.has_keys() || FirstBytes(path_).substr(0, 1) == "{";
+    if (is_same_kind) return rows_.Open(request_, path_);
+    return std::make_unique<RowFile>(path_, SeparatorOf(request_, path_));
+  }
+
   // In the file of the categories a column has the same name, or without names the same place.
   void FindColumns(const CsvRow& first) {
     std::vector<std::string> names;
@@ -86,11 +96,12 @@ class Collector {
 
   std::invalid_argument Refusal(size_t column, const std::string& why) const {
     return std::invalid_argument(
-        fmt::format("{}: onehot=: column {} {}", path_, columns_.Describe(column), why));
+        fmt::format("{}: onehot=: {} {}", path_, columns_.Place(column), why));
   }
 
   const ReadRequest& request_;
   const CsvColumns& columns_;
+  const RowSource& rows_;
   const OneHot::IsMissing& is_missing_;
   const std::string path_;
   const bool has_header_;
@@ -100,13 +111,14 @@ class Collector {
 
 }  // namespace
 
-OneHot::OneHot(const ReadRequest& request, const CsvColumns& columns, const IsMissing& is_missing) {
+OneHot::OneHot(const ReadRequest& request, const CsvColumns& columns, const RowSource& rows,
+               const IsMissing& is_missing) {
   if (columns.onehot.empty()) {
     if (!request.Has("categories")) return;
     throw std::invalid_argument(
         fmt::format("{}: categories= goes with onehot=, the columns of texts", request.path()));
   }
-  for (const Texts& texts : Collector(request, columns, is_missing).Read()) {
+  for (const Texts& texts : Collector(request, columns, rows, is_missing).Read()) {
     categories_.emplace_back(texts.begin(), texts.end());
   }
 }

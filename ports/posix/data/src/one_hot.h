@@ -1,4 +1,4 @@
-// Columns of texts as features: the option onehot of CSV files. Part of sotto::data.
+// Columns of texts as features: the option onehot of tables. Part of sotto::data.
 //
 // A column of k categories becomes k features, in the categories' order: 1 for that of the row, 0
 // for the others, and 0 for all if the value is missing. All devices must mean the same by a
@@ -26,7 +26,8 @@ class OneHot {
   OneHot() = default;
   // Goes through the file of the categories. Throws std::invalid_argument for columns that are not
   // in it, or that have none or too many of them.
-  OneHot(const ReadRequest& request, const CsvColumns& columns, const IsMissing& is_missing);
+  OneHot(const ReadRequest& request, const CsvColumns& columns, const RowSource& rows,
+         const IsMissing& is_missing);
 
   // The categories of a column; null: it holds numbers.
   const std::vector<std::string>* Of(size_t column) const {

@@ -99,6 +99,9 @@ const Format* FormatOfFolder(const std::string& folder) {
       }
     }
   }
+  for (const Format& format : Formats()) {
+    if (format.files_in != nullptr && !format.files_in(folder).empty()) return &format;
+  }
   return nullptr;
 }
 
@@ -132,6 +135,7 @@ const Format* FormatByContent(const std::string& path) {
   }
   if (begins("\x93NUMPY")) return FormatByName("npy");
   if (begins("PK\x03\x04")) return FormatByName("npz");
+  if (begins("RIFF") || begins("fLaC") || begins("OggS")) return FormatByName("sound");
   return begins("MATLAB 5") ? FormatByName("svhn") : nullptr;
 }
 
@@ -190,13 +194,17 @@ const Format& FormatOf(const DataSource& source) {
     }
     std::string expected;
     for (const Format& format : Formats()) {
+      if (format.files_in != nullptr) {
+        expected += fmt::format("{}files in {} ({})", expected.empty() ? "" : ", ",
+                                format.endings.front(), format.name);
+      }
       if (format.train_files.empty()) continue;
       expected += fmt::format("{}{} ({})", expected.empty() ? "" : ", ", format.train_files.front(),
                               format.name);
     }
     throw posix::FileError(
-        fmt::format("{}: this folder holds no data set; expected one with {}; or name a file: of "
-                    "single images make one with numpy.savez('data.npz', x=x, y=y)",
+        fmt::format("{}: this folder holds no data set; expected one with {}; or name a file: "
+                    "\"Other formats\" in server/YOUR_DATA.md makes one of a folder of images",
                     source.path, expected));
   }
   if (source.options.count("labels") > 0 && FormatByEnding(source.path) == nullptr) {
@@ -232,6 +240,15 @@ void RequireOptions(const DataSource& source, const Format& format) {
   }
 }
 
+std::vector<std::string> FilesInFolder(const DataSource& source, const Format& format) {
+  std::vector<std::string> files = format.files_in(source.path);
+  if (!files.empty()) return files;
+  throw posix::FileError(
+      fmt::format("{}: this folder holds no file of {}; expected one that ends "
+                  "in {}",
+                  source.path, format.name, fmt::join(format.endings, ", ")));
+}
+
 // The files of a source, those of a folder in their order.
 std::vector<std::string> FilesOf(const DataSource& source, const Format& format) {
   const auto option = source.options.find("part");
@@ -249,6 +266,7 @@ std::vector<std::string> FilesOf(const DataSource& source, const Format& format)
                     "or leave labels= out",
                     source.path));
   }
+  if (IsFolder(source.path) && format.files_in != nullptr) return FilesInFolder(source, format);
   if (!IsFolder(source.path) || names.empty()) {
     if (option == source.options.end()) return {source.path};
     throw std::invalid_argument(fmt::format(
@@ -409,6 +427,7 @@ std::vector<std::string> FilesIn(const DataSource& source) {
   };
   const Format* format = IsFolder(source.path) ? FormatOfFolder(source.path) : nullptr;
   if (format == nullptr) add_pair(source.path);
+  if (format != nullptr && format->files_in != nullptr) files = format->files_in(source.path);
   if (format != nullptr) {
     for (const auto* names : {&format->train_files, &format->test_files}) {
       for (const std::string& name : *names) add_pair((fs::path(source.path) / name).string());
@@ -419,7 +438,9 @@ std::vector<std::string> FilesIn(const DataSource& source) {
 }
 
 bool IsDataFolder(const std::string& path) {
-  return IsFolder(path) && FormatOfFolder(path) != nullptr;
+  if (!IsFolder(path)) return false;
+  const Format* const format = FormatOfFolder(path);
+  return format != nullptr && !format->train_files.empty();
 }
 
 }  // namespace sotto

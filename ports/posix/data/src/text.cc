@@ -1,9 +1,10 @@
 // Reader of plain text by speaker.
 #include <algorithm>
 #include <fmt/format.h>
-#include <limits>
+#include <optional>
 #include <stdexcept>
 
+#include "alphabet.h"
 #include "byte_file.h"
 #include "formats.h"
 #include "sotto/posix/files.h"
@@ -12,19 +13,6 @@ namespace sotto {
 namespace {
 
 constexpr uint32_t kMaxLength = 1U << 16;
-
-// The 80 characters of LEAF's Shakespeare, in its order.
-constexpr char kLeafAlphabet[] =
-    "\n !\"&'(),-.0123456789:;>?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmnopqrstuvwxyz}";
-constexpr uint32_t kLeafSize = sizeof(kLeafAlphabet) - 1;
-// A line end and the printable characters of ASCII.
-constexpr uint32_t kAsciiSize = 96;
-
-std::string Ascii() {
-  std::string all = "\n";
-  for (char c = ' '; c <= '~'; ++c) all += c;
-  return all;
-}
 
 // What a speaker says: all lines, one behind the other, and where they stand in the file.
 struct Speech {
@@ -47,13 +35,13 @@ class TextReader {
     ReadSpeeches();
     ChooseAlphabet();
     SampleInfo info = InfoFor(request_, {length_});
-    info.tokens = tokens_;
-    info.classes = request_.classes() > 0 ? request_.classes() : tokens_;
-    if (info.classes < known_) {
+    info.tokens = alphabet_->tokens();
+    info.classes = request_.classes() > 0 ? request_.classes() : info.tokens;
+    if (info.classes < alphabet_->known()) {
       throw std::invalid_argument(
           fmt::format("{}: the alphabet has {} characters, but the model {} classes; expected one "
                       "for each character",
-                      request_.path(), known_, info.classes));
+                      request_.path(), alphabet_->known(), info.classes));
     }
     for (uint32_t speaker = 0; speaker < speeches_.size(); ++speaker) Cut(speaker);
     samples_.group_names = speakers_.all();
@@ -99,50 +87,11 @@ class TextReader {
   }
 
   void ChooseAlphabet() {
-    tokens_ = request_.tokens();
-    if (tokens_ == 0 && request_.model != nullptr) {
-      throw std::invalid_argument(fmt::format(
-          "{}: model {} takes no tokens; expected one that begins with an embedding; if the file "
-          "is a table, say format=csv",
-          request_.path(), request_.model->name));
-    }
-    const std::string alphabet =
-        request_.Has("alphabet") ? request_.Text("alphabet") : UsualAlphabet();
-    known_ = static_cast<uint32_t>(std::min<size_t>(alphabet.size(), 256));
-    if (tokens_ == 0) tokens_ = known_;
-    if (known_ > tokens_ || known_ > 255) {
-      throw std::invalid_argument(
-          fmt::format("{}: alphabet= has {} characters, expected at most {}", request_.path(),
-                      alphabet.size(), std::min<uint32_t>(tokens_, 255)));
-    }
-    NumberCharacters(alphabet);
-  }
-
-  std::string UsualAlphabet() const {
-    if (request_.model == nullptr) {
-      const std::string own = OwnAlphabet();
-      if (!own.empty()) return own;
+    const std::string own = request_.model == nullptr ? OwnAlphabet() : "";
+    if (request_.model == nullptr && own.empty() && !request_.Has("alphabet")) {
       throw posix::FileError(request_.path() + ": it holds no text");
     }
-    if (tokens_ >= kAsciiSize) return Ascii();
-    if (tokens_ >= kLeafSize) return kLeafAlphabet;
-    throw std::invalid_argument(
-        fmt::format("{}: model {} has {} tokens; say which characters they are: alphabet=TEXT",
-                    request_.path(), request_.model->name, tokens_));
-  }
-
-  // A character beyond the alphabet is the token behind it, if the model has one.
-  void NumberCharacters(const std::string& alphabet) {
-    const int other = known_ < tokens_ ? static_cast<int>(known_) : -1;
-    ids_.assign(256, other);
-    for (uint32_t i = 0; i < known_; ++i) {
-      int& id = ids_[static_cast<uint8_t>(alphabet[i])];
-      if (id != other) {
-        throw std::invalid_argument(fmt::format(
-            "{}: alphabet= has a character twice, the second time at {}", request_.path(), i + 1));
-      }
-      id = static_cast<int>(i);
-    }
+    alphabet_.emplace(request_, own);
   }
 
   std::string OwnAlphabet() const {
@@ -158,7 +107,7 @@ class TextReader {
   }
 
   uint8_t TokenOf(const Speech& speech, size_t at) const {
-    const int id = ids_[static_cast<uint8_t>(speech.text[at])];
+    const int id = alphabet_->TokenOf(speech.text[at]);
     if (id >= 0) return static_cast<uint8_t>(id);
     const auto behind =
         std::upper_bound(speech.lines.begin(), speech.lines.end(), at,
@@ -195,9 +144,7 @@ class TextReader {
   Names speakers_;
   std::vector<Speech> speeches_;
   size_t held_ = 0;  // bytes of them
-  uint32_t tokens_ = 0;
-  uint32_t known_ = 0;  // characters of the alphabet
-  std::vector<int> ids_;
+  std::optional<Alphabet> alphabet_;
   StoredSamples samples_;
   size_t seen_ = 0;
 };

@@ -22,7 +22,7 @@ bool HasBlanksAround(const std::string& name) { return name.front() == ' ' || na
 class DescriptionReader {
  public:
   DescriptionReader(const Table& top, const ModelInfo& info)
-      : top_(top), shape_(info.layers[0].info.input), info_(info) {}
+      : top_(top), shape_(info.SampleShape()), info_(info) {}
 
   std::vector<std::string> Classes() const {
     if (!top_.Has("classes")) return {};

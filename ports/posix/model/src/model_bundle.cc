@@ -73,6 +73,7 @@ class FileWriter {
     }
     if (IsFixedPoint(model_)) Set("arithmetic", TomlText("fixed-point"));
     WriteFrozen();
+    if (const size_t personal = PersonalLayers(model_); personal > 0) Set("personal", personal);
     for (const nn::PreparationStep& step : model_.preparation) WriteStep(step);
     for (const nn::LayerPlan& layer : model_.layers) WriteLayer(layer);
     return std::move(written_);
@@ -121,10 +122,10 @@ class FileWriter {
     Begin("prepare", row.name);
     for (size_t i = 0; i < row.keys.size(); ++i) {
       const PreparationKey& key = row.keys[i];
-      if (key.is_count) {
-        Set(key.name, step.size);
-      } else {
+      if (key.holds == PreparationKey::Holds::kNumbers) {
         Set(key.name, NumbersIn(i == 0 ? step.first : step.second));
+      } else {
+        Set(key.name, WholeNumberOf(step, i));
       }
     }
   }

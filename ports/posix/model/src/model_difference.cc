@@ -93,6 +93,11 @@ std::string ComparedSteps(const ModelInfo& own, const ModelInfo& job) {
   return "";
 }
 
+const char* UseText(const nn::LayerPlan& layer) {
+  if (layer.frozen != nullptr) return "frozen";
+  return layer.is_personal ? "personal" : "trained";
+}
+
 std::string ComparedLayers(const ModelInfo& own, const ModelInfo& job) {
   const size_t count = std::max(own.layers.size(), job.layers.size());
   for (size_t i = 0; i < count; ++i) {
@@ -103,8 +108,7 @@ std::string ComparedLayers(const ModelInfo& own, const ModelInfo& job) {
     const nn::LayerPlan& b = job.layers[i];
     text = Compared("the output of " + name, ShapeText(a.info.output), ShapeText(b.info.output));
     if (!text.empty()) return text;
-    text = Compared(name, a.frozen != nullptr ? "frozen" : "trained",
-                    b.frozen != nullptr ? "frozen" : "trained");
+    text = Compared(name, UseText(a), UseText(b));
     if (!text.empty()) return text;
     if (a.frozen == nullptr || std::equal(a.frozen, a.frozen + a.parameters(), b.frozen)) continue;
     return fmt::format("the frozen weights of {} have other numbers in the job", name);
@@ -115,7 +119,7 @@ std::string ComparedLayers(const ModelInfo& own, const ModelInfo& job) {
 std::string InputText(const ModelInfo& model) {
   const nn::LayerPlan& first = model.layers[0];
   return first.tokens > 0 ? fmt::format("{} tokens below {}", model.inputs, first.tokens)
-                          : ShapeText(first.info.input);
+                          : ShapeText(model.SampleShape());
 }
 
 std::string FirstDifference(const ModelInfo& own, const ModelInfo& job) {

@@ -60,15 +60,18 @@ void Use(ModelInfo* info) {
   info->preparation.empty() ? use(info) : nn::internal::UsePrepared<use>(info);
   if (!info->class_names.empty()) info->update_digest = nn::internal::UpdatePreparedDigest;
   if (DescribesSamples(*info)) info->update_digest = nn::internal::UpdateDescribedDigest;
+  if (info->personal > 0) nn::internal::UsePersonal(info->personal, info);
 }
 
 // Changes the model, or says why there is no fixed point for it: see FixedPoint in nn.h.
 std::string ChangeToFixedPoint(OwnedModel* model) {
   constexpr uint32_t kMaxInputs = 8192;  // of a single layer
   ModelInfo& info = model->info;
+  if (info.personal > 0) return "has no personal layers";
   info.layers = {model->layers.data(), model->layers.size()};
   if (nn::IsSoftmaxRegression(info.layers, info.loss)) {
-    if (info.inputs > kMaxInputs) return fmt::format("takes at most {} inputs", kMaxInputs);
+    if (info.PreparedShape().size() > kMaxInputs)
+      return fmt::format("takes at most {} inputs", kMaxInputs);
     model->layers[0].functions = {};
     info.loss.errors = nullptr;
     Use<nn::internal::UseFixedSoftmaxRegression>(&info);
@@ -100,12 +103,14 @@ class Builder {
 
   std::shared_ptr<const OwnedModel> Build() {
     top_.RequireKnown({"name", "input", "tokens", "missing", "classes", "features", "units",
-                       "samples", "loss", "target", "arithmetic", "frozen", "frozen-weights"});
+                       "samples", "loss", "target", "arithmetic", "frozen", "frozen-weights",
+                       "personal"});
     ReadName();
     ReadInput();
     ReadPreparation();
     ReadLayers();
     ReadFrozen();
+    ReadPersonal();
     ReadLoss();
     CountParameters();
     ReadDescription(top_, &model_->description, &info());
@@ -157,12 +162,14 @@ class Builder {
     model_->preparation = ReadSteps(beside_, top_, document_.steps, input_);
     const std::vector<nn::PreparationStep>& steps = model_->preparation.steps;
     info().preparation = {steps.data(), steps.size()};
+    prepared_ = nn::PreparedShape(info().preparation, input_);
   }
 
   void ReadLayers() {
     if (document_.layers.empty()) top_.Refuse("there is no layer; expected [[layer]]");
-    Shape reaches = input_;
-    std::string from = "the input, " + ShapeText(input_);
+    Shape reaches = prepared_;
+    std::string from =
+        (prepared_ == input_ ? "the input, " : "the prepared input, ") + ShapeText(prepared_);
     uint64_t parameters = 0;
     for (const Table& layer : document_.layers) {
       const LayerPlan plan = ReadLayer(layer, reaches, from);
@@ -179,6 +186,8 @@ class Builder {
                          ShapeText(reaches));
     }
     RequireBranchesEnded();
+    model_->layers[0].prepared_in =
+        static_cast<uint32_t>(nn::PreparationFloats(info().preparation, input_));
     nn::PlaceTensors(model_->layers.data(), model_->layers.size());
     if (tokens_ > 0 && model_->layers[0].tokens == 0) {
       document_.layers[0].Refuse("the first layer of a model of tokens is embedding");
@@ -246,6 +255,33 @@ class Builder {
     }
   }
 
+  void ReadPersonal() {
+    if (!top_.Has("personal")) return;
+    std::vector<LayerPlan>& layers = model_->layers;
+    const uint32_t count = top_.Number("personal", 1);
+    if (count > layers.size()) {
+      top_.Refuse("personal",
+                  fmt::format("personal = {}, but there are {} layers", count, layers.size()));
+    }
+    const size_t first = layers.size() - count;
+    for (size_t i = first; i < layers.size(); ++i) {
+      if (layers[i].frozen != nullptr) {
+        top_.Refuse("personal", fmt::format("layer {} is frozen; a personal layer is trained, and "
+                                            "stands behind all others",
+                                            i + 1));
+      }
+      layers[i].is_personal = layers[i].parameters() > 0;
+    }
+    const auto is_personal = [](const LayerPlan& layer) { return layer.is_personal; };
+    if (std::none_of(layers.begin(), layers.end(), is_personal)) {
+      top_.Refuse("personal", fmt::format("the last {} layers have no parameters", count));
+    }
+    const auto is_shared = [](const LayerPlan& layer) { return layer.shared() > 0; };
+    if (std::none_of(layers.begin(), layers.end(), is_shared)) {
+      top_.Refuse("personal", "no layer is left that is trained and sent; make fewer personal");
+    }
+  }
+
   void ReadWeights(size_t numbers) {
     const FloatFile file(beside_, top_, "frozen-weights", "a file of float32, little-endian");
     if (file.bytes() != 4 * uintmax_t{numbers}) {
@@ -293,7 +329,8 @@ class Builder {
 
   void CountParameters() {
     for (const LayerPlan& layer : model_->layers) {
-      info().parameters += layer.trained();
+      info().parameters += layer.shared();
+      info().personal += layer.trained() - layer.shared();
     }
     if (info().parameters == 0) top_.Refuse("nothing is trained: no layer has parameters");
     info().layers = {model_->layers.data(), model_->layers.size()};
@@ -335,6 +372,7 @@ class Builder {
   const Table& top_;
   std::shared_ptr<OwnedModel> model_ = std::make_shared<OwnedModel>();
   Shape input_;
+  Shape prepared_;  // what the steps make of it
   uint32_t tokens_ = 0;
   BranchValues<Shape> branches_;  // behind the layers so far
 };

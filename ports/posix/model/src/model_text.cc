@@ -10,6 +10,7 @@
 #include "sotto/model/preparation_kinds.h"
 #include "sotto/models.h"
 #include "sotto/nn.h"
+#include "sotto/personal.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/hex.h"
 
@@ -60,12 +61,15 @@ std::vector<std::string> Entries(const ModelInfo& model) {
     entries.push_back(kIn + PreparationType(model.preparation[i], i + 1));
   }
   const size_t frozen = FrozenLayers(model);
-  for (size_t i = 0; i < model.layers.size(); ++i) {
+  const size_t layers = model.layers.size();
+  const size_t personal = layers - PersonalLayers(model);  // the first one
+  for (size_t i = 0; i < layers; ++i) {
     std::string entry = kIn + CppType(model.layers[i]);
     if (frozen > 0 && i == 0)
       entry = fmt::format("{}Frozen<kFrozenWeights,\n        {}", kIn, entry);
-    if (i > 0 && i < frozen) entry = "    " + entry;
-    if (i + 1 == frozen) entry += ">";
+    if (i == personal) entry = fmt::format("{}Personal<\n        {}", kIn, entry);
+    if ((i > 0 && i < frozen) || i > personal) entry = "    " + entry;
+    if (i + 1 == frozen || (personal < layers && i + 1 == layers)) entry += ">";
     entries.push_back(entry);
   }
   if (const std::string loss = LossCpp(model.loss); !loss.empty()) entries.push_back(loss);
@@ -125,7 +129,7 @@ std::string CppConstants(const ModelInfo& model) {
 }  // namespace
 
 std::vector<uint32_t> InputAxes(const ModelInfo& model) {
-  const Shape& shape = model.layers[0].info.input;
+  const Shape shape = model.SampleShape();
   if (model.layers[0].tokens > 0) return {shape.width};
   std::vector<uint32_t> axes = {shape.channels};
   if (shape.width > 1 || shape.height > 1) axes.insert(axes.begin(), shape.width);
@@ -139,6 +143,13 @@ size_t FrozenLayers(const ModelInfo& model) {
     if (model.layers[i].frozen != nullptr) count = i + 1;
   }
   return count;
+}
+
+size_t PersonalLayers(const ModelInfo& model) {
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    if (model.layers[i].is_personal) return model.layers.size() - i;
+  }
+  return 0;
 }
 
 std::string NetText(const ModelInfo& model) {
@@ -248,11 +259,12 @@ DeviceMemory MemoryOnDevice(const ModelInfo& model, uint32_t batch_size) {
   constexpr size_t kChunk = 1000;  // of ClientWorkspaceBytes(), which takes turns with training
   const size_t training = sizeof(float) * model.training_floats(model, batch_size);
   DeviceMemory memory;
-  memory.vectors = 2 * sizeof(float) * model.parameters;
+  memory.vectors = sizeof(float) * (size_t{model.parameters} + model.trained());
   memory.workspace =
       alignof(uint32_t) - 1 + std::max(training, kChunk) + sizeof(uint32_t) * size_t{batch_size};
-  memory.velocity = model.has_momentum ? sizeof(float) * model.parameters : 0;
-  memory.gradient = model.has_gradient_options ? sizeof(float) * model.parameters : 0;
+  memory.velocity = model.has_momentum ? sizeof(float) * model.trained() : 0;
+  memory.gradient = model.has_gradient_options ? sizeof(float) * model.trained() : 0;
+  memory.record = model.personal > 0 ? PersonalRecordBytes(model.personal) : 0;
   memory.constants = sizeof(float) * FrozenParameters(model);
   for (const nn::PreparationStep& step : model.preparation) {
     memory.preparation += sizeof(float) * (step.first.size() + step.second.size());

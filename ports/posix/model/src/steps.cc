@@ -32,7 +32,7 @@ class Reader {
   void AddMissing(const Table& top) {
     if (!top.Has("missing")) return;
     const Span<const float> values = Keep(top, "missing", Read(top, "missing"));
-    owned_.steps.push_back(nn::internal::FillMissingStep(values));
+    Place(nn::internal::FillMissingStep(values));
   }
 
   void Add(const Table& table) {
@@ -40,22 +40,64 @@ class Reader {
         KindIn(PreparationKinds(), table, "for example kind = \"normalise\"");
     const Table named = TableOf(row, table, "prepare", ++count_);
     PreparationStep values;
+    std::vector<float> settings;
     for (size_t i = 0; i < row.keys.size(); ++i) {
       const PreparationKey& key = row.keys[i];
-      if (key.is_count) {
+      if (key.holds == PreparationKey::Holds::kSize) {
         values.size = named.Number(key.name, 1);
+      } else if (key.holds == PreparationKey::Holds::kSetting) {
+        settings.push_back(ReadSetting(named, key));
       } else {
         (i == 0 ? values.first : values.second) = ReadKey(named, key);
       }
     }
+    if (!settings.empty()) values.first = Own(std::move(settings));
+    if (row.why_not != nullptr) {
+      const std::string why = row.why_not(row.make(values), shape_);
+      if (!why.empty()) named.Refuse(why);
+    }
+    if (row.tables != nullptr) {
+      const PreparationStep untabled = row.make(values);
+      Count(named, row.keys.front().name, row.table_size(untabled));
+      values.second = Own(row.tables(untabled));
+    }
     const PreparationStep step = row.make(values);
     RequireFit(named, step);
-    owned_.steps.push_back(step);
+    Place(step);
   }
 
   OwnedSteps Finish() { return std::move(owned_); }
 
  private:
+  void Place(const PreparationStep& step) {
+    owned_.steps.push_back(nn::PlacedStep(step, shape_));
+    shape_ = owned_.steps.back().output;
+  }
+
+  // A float32 holds it exactly.
+  static float ReadSetting(const Table& table, const PreparationKey& key) {
+    constexpr uint32_t kMost = 1 << 20;
+    const uint32_t number = table.Number(key.name, key.least);
+    if (number > kMost) {
+      table.Refuse(key.name, fmt::format("{} = {}; the most is {}", key.name, number, kMost));
+    }
+    return static_cast<float>(number);
+  }
+
+  // Before they are made: a table may be as large as the settings say.
+  void Count(const Table& table, const std::string& key, uint64_t numbers) {
+    total_ += numbers;
+    if (total_ > kMaxTensor) {
+      table.Refuse(key, fmt::format("up to here the steps have {} numbers; the most are {}", total_,
+                                    kMaxTensor));
+    }
+  }
+
+  Span<const float> Own(std::vector<float> numbers) {
+    owned_.numbers.push_back(std::move(numbers));
+    return {owned_.numbers.back().data(), owned_.numbers.back().size()};
+  }
+
   Span<const float> ReadKey(const Table& table, const PreparationKey& key) {
     if (key.fallback != nullptr && !table.Has(key.name)) {
       return Keep(table, key.name, {key.fallback_number});
@@ -87,13 +129,8 @@ class Reader {
       table.Refuse(key, fmt::format("{} has {} numbers; samples are {}: expected {}", key,
                                     numbers.size(), ShapeText(shape_), CountsText(shape_)));
     }
-    total_ += numbers.size();
-    if (total_ > kMaxTensor) {
-      table.Refuse(key, fmt::format("up to here the steps have {} numbers; the most are {}", total_,
-                                    kMaxTensor));
-    }
-    owned_.numbers.push_back(std::move(numbers));
-    return {owned_.numbers.back().data(), owned_.numbers.back().size()};
+    Count(table, key, numbers.size());
+    return Own(std::move(numbers));
   }
 
   void RequireFit(const Table& table, const PreparationStep& step) const {
@@ -112,10 +149,10 @@ class Reader {
   }
 
   const Beside& beside_;
-  const Shape shape_;
+  Shape shape_;  // that the next step takes
   OwnedSteps owned_;
-  size_t count_ = 0;  // of [[prepare]]
-  size_t total_ = 0;  // numbers of all steps
+  size_t count_ = 0;    // of [[prepare]]
+  uint64_t total_ = 0;  // numbers of all steps
 };
 
 }  // namespace

@@ -70,8 +70,9 @@ Key TakeSecret(const std::string& path, std::string* text) {
 }
 
 std::string CheckServer(const std::string& text) {
-  const std::optional<HostPort> address = ParseHostPort(text);
-  return address && address->port != 0 ? "" : "expected HOST:PORT or [ADDRESS]:PORT";
+  return ParseServers(text).empty()
+             ? "expected HOST:PORT or [ADDRESS]:PORT, or several with commas between them"
+             : "";
 }
 
 }  // namespace
@@ -175,7 +176,8 @@ void ApplyAll(const std::string& where, std::string_view text, Beginning* begin,
 std::vector<Field<KitSettings>> KitFields() {
   using Row = Field<KitSettings>;
   return {
-      Row("server", &KitSettings::server, "HOST:PORT where the devices reach the server")
+      Row("server", &KitSettings::server,
+          "HOST:PORT where the devices reach the server; several with commas between them")
           .Checked(CheckServer),
       Row("accept-model", &KitSettings::accept_model,
           "models that the devices take from the server: any, or digests with commas between them")
@@ -186,6 +188,9 @@ std::vector<Field<KitSettings>> KitFields() {
       Row("labels", &KitSettings::labels, "IDX file of the labels on the devices"),
       Row("samples", &KitSettings::samples, "FIRST:COUNT, which samples of that file they take")
           .Checked(CheckSamples),
+      Row("sample-log", &KitSettings::sample_log,
+          "file on the devices with the samples that they record, in place of data; without / at "
+          "the beginning it is in the kit's folder"),
       Row("keep-model", &KitSettings::keep_model,
           "folder on the devices that keeps the newest released model; without / at the beginning "
           "it is in the kit's folder"),

@@ -1,5 +1,6 @@
 #include "sotto/options/numbers.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -54,6 +55,23 @@ std::optional<HostPort> ParseHostPort(std::string_view text) {
   if (host.empty() || host.find_first_of(foreign) != std::string_view::npos) return std::nullopt;
   if (!port || *port > std::numeric_limits<uint16_t>::max()) return std::nullopt;
   return HostPort{std::string(host), static_cast<uint16_t>(*port)};
+}
+
+std::vector<HostPort> ParseServers(std::string_view text) {
+  std::vector<HostPort> servers;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::optional<HostPort> server = ParseHostPort(text.substr(at, end - at));
+    if (!server || server->port == 0) return {};
+    servers.push_back(*server);
+    at = end + 1;
+  }
+  return servers;
+}
+
+std::string AddressText(const HostPort& address) {
+  const bool has_colon = address.host.find(':') != std::string::npos;
+  return (has_colon ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
 }  // namespace sotto::posix

@@ -6,16 +6,13 @@
 // One thread at a time.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
 
-namespace sotto::posix {
+#include "sotto/posix/ip_address.h"
 
-// An IPv6 network of 64 bits, or an IPv4 address in its IPv6 form.
-using NetworkAddress = std::array<uint8_t, 16>;
+namespace sotto::posix {
 
 class Acceptor {
  public:
@@ -38,7 +35,7 @@ class Acceptor {
 
   // Takes up to `most` connections, fewer if `take` returns false: enough. `take` owns the socket
   // that it gets, which does not block and is closed in child processes.
-  Result Accept(int most, const std::function<bool(int socket, const NetworkAddress& from)>& take);
+  Result Accept(int most, const std::function<bool(int socket, const IpAddress& from)>& take);
 
  private:
   int socket_ = -1;

@@ -23,9 +23,9 @@ class ClientMemory {
   ClientMemory(const ModelInfo& model, uint32_t batch_size, size_t chunk_size, bool has_momentum,
                bool has_gradient, size_t encoded_size = 0)
       : base_(model.parameters),
-        update_(model.parameters),
-        velocity_(has_momentum && model.has_momentum ? model.parameters : 0),
-        gradient_(has_gradient && model.has_gradient_options ? model.parameters : 0),
+        update_(model.trained()),
+        velocity_(has_momentum && model.has_momentum ? model.trained() : 0),
+        gradient_(has_gradient && model.has_gradient_options ? model.trained() : 0),
         scratch_floats_(model.training_floats(model, batch_size)),
         chunk_size_(chunk_size),
         shared_(std::max(scratch_floats_, (chunk_size + 3) / 4)),

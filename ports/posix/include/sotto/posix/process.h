@@ -32,4 +32,7 @@ int RunTool(const std::vector<std::string>& words);
 // programs with one id have the same code.
 std::string BuildId();
 
+// Its number and its machine, "4711 of pi", for people.
+std::string ThisProcess();
+
 }  // namespace sotto::posix

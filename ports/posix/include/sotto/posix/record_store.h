@@ -15,7 +15,7 @@ namespace sotto::posix {
 
 class RecordStore {
  public:
-  // The records are PREFIX.updates and PREFIX.peer, in a folder that exists.
+  // The records are PREFIX.updates, PREFIX.peer and PREFIX.personal, in a folder that exists.
   explicit RecordStore(const std::string& prefix);
   RecordStore(const RecordStore&) = delete;
   RecordStore& operator=(const RecordStore&) = delete;
@@ -37,8 +37,7 @@ class RecordStore {
   static Status Load(void* self, StoreSlot slot, size_t offset, MutableByteSpan out, size_t* size);
   static Status Save(void* self, StoreSlot slot, Span<const ByteSpan> parts);
 
-  std::string updates_;
-  std::string peer_;
+  std::string paths_[3];  // in the order of the slots
   std::exception_ptr error_;
 };
 

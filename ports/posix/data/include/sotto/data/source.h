@@ -3,7 +3,8 @@
 //   --data FILE[:KEY=VALUE,...]
 //
 // FILE ends in a way that says its format, or its first bytes do, or the option `format`. A folder
-// holds the files of a published data set. server/DATA.md is the manual of the formats and of their
+// holds the files of a published data set, or files of one format, which are taken by their names'
+// order. server/DATA.md is the manual of the formats and of their
 // options; FormatsTable() prints its tables.
 //
 // Readers go through a file once and keep the wanted samples only, so a device that uses 50 samples
@@ -86,8 +87,8 @@ SharedDataset ReadDataset(const DataSource& source, const ModelInfo* model,
 // throws like it.
 size_t CountSamples(const DataSource& source, const ModelInfo* model);
 
-// Whether `path` is a folder with the files of a known data set. Of such a folder the option
-// part=test means its test samples; without it the training samples are read.
+// Whether `path` is a folder with the files of a published data set, which has two parts. Of such a
+// folder the option part=test means its test samples; without it the training samples are read.
 bool IsDataFolder(const std::string& path);
 
 // The regular files that hold a source's samples, their labels, or what its options name, as far as

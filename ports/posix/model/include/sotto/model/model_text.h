@@ -37,6 +37,10 @@ std::vector<uint32_t> InputAxes(const ModelInfo& model);
 // How many layers, from the first one, a model file calls frozen.
 size_t FrozenLayers(const ModelInfo& model);
 
+// How many layers, up to the last one, a model file calls personal: the first of them has
+// parameters.
+size_t PersonalLayers(const ModelInfo& model);
+
 // As in a model file: "softmax", "one-vs-all" or "mean-squared-error".
 const char* LossName(const nn::LossPlan& loss);
 // "class", "vector" or "input".
@@ -68,6 +72,7 @@ struct DeviceMemory {
   size_t velocity = 0;     // more, for jobs with momentum
   size_t gradient = 0;     // more, for jobs with the gradient clip of ModelInfo::gradient_for
   size_t constants = 0;    // of frozen layers, in flash
+  size_t record = 0;       // of personal layers, in the device's store
   size_t preparation = 0;  // numbers of steps that prepare samples, in flash
 };
 DeviceMemory MemoryOnDevice(const ModelInfo& model, uint32_t batch_size);

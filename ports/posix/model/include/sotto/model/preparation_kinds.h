@@ -14,11 +14,18 @@ namespace sotto::posix {
 
 // A key of a kind of step in a model file.
 struct PreparationKey {
+  enum class Holds {
+    kNumbers,  // PreparationStep::first of the first such key, ::second of the second
+    kSize,     // PreparationStep::size
+    kSetting,  // a whole number, one of PreparationStep::first
+  };
+
   const char* name;
-  bool is_count = false;           // PreparationStep::size; else numbers, the first or the second
+  Holds holds = Holds::kNumbers;
   const char* fallback = nullptr;  // what it is if absent, for people; null: it is required
   float fallback_number = 0.0f;
   bool is_positive = false;  // its numbers are above 0
+  uint32_t least = 1;        // of a setting
 };
 
 struct PreparationKindRow {
@@ -29,12 +36,20 @@ struct PreparationKindRow {
   std::vector<PreparationKey> keys;
   // The step of these numbers and this size.
   nn::PreparationStep (*make)(const nn::PreparationStep& values);
+  // Of a kind with settings: why samples of a shape cannot be prepared so, empty if they can; and
+  // then the tables that are PreparationStep::second.
+  std::string (*why_not)(const nn::PreparationStep& step, const nn::Shape& shape) = nullptr;
+  uint64_t (*table_size)(const nn::PreparationStep& step) = nullptr;
+  std::vector<float> (*tables)(const nn::PreparationStep& step) = nullptr;
 };
 
 const std::vector<PreparationKindRow>& PreparationKinds();
 
 // The row of a step. Throws std::logic_error if the table lacks it.
 const PreparationKindRow& KindOf(const nn::PreparationStep& step);
+
+// What a step has under key `index`, which holds no array of numbers.
+uint32_t WholeNumberOf(const nn::PreparationStep& step, size_t index);
 
 // What a step has under each key, for people: "mean 0.1307, deviation 0.3081".
 std::string PreparationText(const nn::PreparationStep& step);

@@ -33,11 +33,12 @@ inline constexpr char kEveryModel[] = "any";  // as --accept-model
 
 // The options of sotto-client that a kit may hold. Empty or absent: not in it.
 struct KitSettings {
-  std::string server;
+  std::string server;        // ParseServers()
   std::string accept_model;  // kEveryModel, or digests with commas between them
   std::string data;
   std::string labels;
   std::string samples;
+  std::string sample_log;
   std::string keep_model;
   std::optional<double> model_memory_mb;
   std::optional<double> round_s;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sotto::posix {
 
@@ -28,5 +29,12 @@ struct HostPort {
 
 // "HOST:PORT" or "[ADDRESS]:PORT". A host with a colon needs the brackets.
 std::optional<HostPort> ParseHostPort(std::string_view text);
+
+// Addresses of servers: one or more of these, with commas between them, and no port 0. None for any
+// other text.
+std::vector<HostPort> ParseServers(std::string_view text);
+
+// As ParseHostPort() reads it.
+std::string AddressText(const HostPort& address);
 
 }  // namespace sotto::posix
