@@ -76,7 +76,7 @@ inline constexpr EventKind kRecording = {
     "recording", LogLevel::kInfo,
     "records windows of {window} readings of {axes} numbers into {file}, from window {next} on"};
 inline constexpr EventKind kBadLine = {
-    "bad-line", LogLevel::kWarning, "line {line} is left out, and the window under way: {reason}",
+    "bad-line", LogLevel::kWarning, "line {line} is left out: {reason}",
     true};
 inline constexpr EventKind kRecorded = {
     "recorded", LogLevel::kInfo,

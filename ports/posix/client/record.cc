@@ -70,15 +70,19 @@ void RequireFile(const ClientOptions& options) {
   MakeSampleFile(options.sample_log, InfoOf(options.record));
 }
 
+// Where there is nothing on one side of a comma, the word is empty.
 std::vector<std::string_view> WordsOf(std::string_view line) {
-  constexpr std::string_view kSeparators = " \t,\r";
   std::vector<std::string_view> words;
-  for (size_t at = line.find_first_not_of(kSeparators); at != std::string_view::npos;
-       at = line.find_first_not_of(kSeparators, at)) {
-    const size_t end = std::min(line.find_first_of(kSeparators, at), line.size());
-    words.push_back(line.substr(at, end - at));
-    at = end;
+  bool is_due = true;  // before the first word, and behind a comma
+  for (size_t at = line.find_first_not_of(" \t\r"); at < line.size();
+       at = line.find_first_not_of(" \t\r", at)) {
+    const size_t end = std::min(line.find_first_of(" \t\r,", at), line.size());
+    const bool is_comma = end == at;
+    if (!is_comma || is_due) words.push_back(line.substr(at, end - at));
+    is_due = is_comma;
+    at = is_comma ? end + 1 : end;
   }
+  if (is_due && !words.empty()) words.push_back({});
   return words;
 }
 
@@ -133,7 +137,6 @@ class Recorder {
         Take(line);
       } catch (const std::invalid_argument& error) {
         ++bad;
-        windower_.Restart();
         events_.Write(event::kBadLine, {{"line", number}, {"reason", error.what()}});
       }
     }
@@ -143,22 +146,31 @@ class Recorder {
 
  private:
   void Take(const std::string& line) {
-    if (line.size() > kMostLine) throw std::invalid_argument("it is longer than 64 KB");
+    if (line.size() > kMostLine) DropWindow("it is longer than 64 KB");
     const std::vector<std::string_view> words = WordsOf(line);
-    if (words.empty() || words[0].front() == '#') return;
+    if (words.empty() || words[0].substr(0, 1) == "#") return;
     if (words[0] == "label") return TakeLabel(words);
     if (words[0] == "label-window") return TakeLateLabel(words);
     if (words[0] == "pause" && words.size() == 1) return windower_.Restart();
-    TakeReading(words);
+    try {
+      TakeReading(words);
+    } catch (const std::invalid_argument& error) {
+      DropWindow(error.what());
+    }
+  }
+
+  [[noreturn]] void DropWindow(std::string_view why) {
+    windower_.Restart();
+    throw std::invalid_argument(fmt::format("{}; the window under way goes with it", why));
   }
 
   void TakeReading(const std::vector<std::string_view>& words) {
     const uint32_t axes = file_.info().axes;
     if (words.size() != axes) {
-      throw std::invalid_argument(
-          fmt::format("it has {} words; expected a reading of {} numbers, `label CLASS COUNT`, "
-                      "`label-window N CLASS` or `pause`",
-                      words.size(), axes));
+      throw std::invalid_argument(fmt::format(
+          "it has {} words; expected a reading of {} numbers, `label CLASS COUNT`, "
+          "`label-window N CLASS` or `pause`{}",
+          words.size(), axes, words.size() == 2 * axes ? "; decimals begin with a point" : ""));
     }
     std::vector<float> reading;
     for (size_t i = 0; i < words.size(); ++i) reading.push_back(NumberOf(words[i], i));
@@ -176,7 +188,10 @@ class Recorder {
   static float NumberOf(std::string_view word, size_t index) {
     if (word == "nan" || word == "NaN") return std::numeric_limits<float>::quiet_NaN();
     const std::optional<double> number = ParseReal(word);
-    if (!number) throw std::invalid_argument(fmt::format("word {} is no number", index + 1));
+    if (!number) {
+      throw std::invalid_argument(
+          fmt::format("word {} is {}", index + 1, word.empty() ? "empty" : "no number"));
+    }
     return static_cast<float>(*number);
   }
 
@@ -207,9 +222,12 @@ class Recorder {
     if (!window || *window > UINT32_MAX) {
       throw std::invalid_argument("expected `label-window N CLASS`, N as in the line `window N`");
     }
-    switch (log_.Label(static_cast<uint32_t>(*window), ClassOf(words[2]))) {
+    const uint32_t label = ClassOf(words[2]);
+    switch (log_.Label(static_cast<uint32_t>(*window), label)) {
       case Status::kOk:
-        return file_.Sync();
+        file_.Sync();
+        out_ << "window " << *window << " class " << label << std::endl;
+        return;
       case Status::kWrongState:
         throw std::invalid_argument(fmt::format("window {} has a label already", *window));
       case Status::kOutOfRange:

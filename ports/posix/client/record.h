@@ -8,13 +8,15 @@
 //   label CLASS COUNT      the next COUNT windows are of this class: its number, or its name in the
 //                          model of --model. The window under way is dropped, so the first of them
 //                          has no reading from before
-//   label-window N CLASS   window N, which has no label yet, is of this class
+//   label-window N CLASS   window N, which has no label yet, is of this class; the window under way
+//                          goes on
 //   pause                  readings are missing here: the window under way is dropped
 //   # TEXT                 nothing, as an empty line
 //
-// A line that is none of them is told with its number and left out, and the window under way is
-// dropped: a sensor may begin in the midst of a line. Each window that is written is a line on
-// standard output, "window N" or "window N class C", once it survives a power failure.
+// A line that is none of them is told with its number and left out. If it does not begin with
+// `label` or `label-window`, the window under way is dropped: a sensor may begin in the midst of a
+// line. Each window that is written, and each that gets its label later, is a line on standard
+// output, "window N" or "window N class C", once it survives a power failure.
 #pragma once
 
 #include <istream>

@@ -170,7 +170,8 @@ class SampleLog {
   //                     the sample is dropped, and so are later ones until the snapshot is released
   //   kInvalidArgument  `raw` has another size
   //   kStoreFailed      the memory has failed, or other bytes were read back: the sample is not in
-  //                     the log. The next call takes the next place
+  //                     the log. The next call takes the next place, or the next page where one
+  //                     cannot be erased: a bad page costs one call a lap, and its samples' place
   //   kOutOfRange       there have been 2^32 samples
   Status Append(ByteSpan raw, uint32_t* sequence = nullptr);
 

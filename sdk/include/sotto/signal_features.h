@@ -21,8 +21,9 @@
 // left at the end is not used. With L = window and N the next power of two, of a frame x
 //   X[k] = sum over t < L of x[t] (1/2 - 1/2 cos(2 pi t / L)) e^(-2 pi i k t / N)
 //   P[k] = 16 / (3 N L) |X[k]|^2
-// so the sum of P[k] over k = 1 to N/2 is about the frame's mean square without its mean: 0.5 for a
-// sine of height 1. Of powers the features are ln(power + 2^-20): scale readings to magnitudes of
+// so the sum of P[k] over k = 1 to N/2 is about the frame's mean square: 0.5 for a sine of height 1.
+// Spectrum takes x without its mean over the frame, so that neither gravity nor the offset of a
+// sensor reaches its lowest band. Of powers the features are ln(power + 2^-20): scale readings to magnitudes of
 // about 1 first (Rescale), lest the floor hides them.
 #pragma once
 
@@ -63,6 +64,8 @@ struct FrameSettings {
     return n;
   }
   constexpr uint32_t frames(uint32_t length) const { return (length - window) / hop + 1; }
+  // Whether frames lose their mean: those of Spectrum.
+  constexpr bool is_level() const { return rate == 0; }
 
   // Half of the window, a quarter of a cosine's turn; of Mel the weight of each power in the band
   // that rises there, and where bands begin.

@@ -163,20 +163,21 @@ bool SampleLog::Exists(uint32_t sequence) const {
 }
 
 // Erases the oldest page and makes it the newest one. Only its head makes it one, so that after a
-// reset, or a failure, it is erased once more.
+// reset it is erased once more. A page that fails counts as full: the next call takes the next one.
 Status SampleLog::StartPage() {
   const uint32_t lap = has_page_ ? lap_ + 1 : 0;
   if (lap >= config_.pages && lap - config_.pages >= held_from_) return Status::kWrongState;
   if (uint64_t{lap + 1} * slots_ > UINT32_MAX) return Status::kOutOfRange;
   const uint32_t page = lap % config_.pages;
   const Head head = HeadOf(lap);
+  has_page_ = true;
+  lap_ = lap;
+  slot_ = slots_;
   if (memory_.erase(memory_.context, page) != Status::kOk ||
       memory_.program(memory_.context, page, 0, ByteSpan(head.bytes)) != Status::kOk ||
       !HasPage(lap)) {
     return Status::kStoreFailed;
   }
-  has_page_ = true;
-  lap_ = lap;
   slot_ = 0;
   return Status::kOk;
 }

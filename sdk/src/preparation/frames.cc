@@ -36,17 +36,26 @@ void Butterfly(const Rotation& r, float* a, float* b) {
   a[1] += imaginary;
 }
 
+// What a frame's readings lose before its window, which would spread it into the lowest band.
+float LevelOf(const FrameSettings& frames, const float* signal, uint32_t stride) {
+  if (!frames.is_level()) return 0.0f;
+  float sum = 0.0f;
+  for (uint32_t t = 0; t < frames.window; ++t) sum += signal[size_t{t} * stride];
+  return sum / static_cast<float>(frames.window);
+}
+
 // The frame times its window, then zeros: pairs of readings as complex numbers, in the order of the
 // reversed bits of their index.
 void LoadFrame(const FrameSettings& frames, const float* window, const float* signal,
                uint32_t stride, float* memory) {
+  const float level = LevelOf(frames, signal, stride);
   const uint32_t pairs = frames.transform() / 2;
   uint32_t reversed = 0;
   for (uint32_t i = 0; i < pairs; ++i) {
     for (uint32_t t = 2 * i; t < 2 * i + 2; ++t) {
       const uint32_t mirrored = 2 * t <= frames.window ? t : frames.window - t;
       memory[2 * reversed + t % 2] =
-          t < frames.window ? signal[size_t{t} * stride] * window[mirrored] : 0.0f;
+          t < frames.window ? (signal[size_t{t} * stride] - level) * window[mirrored] : 0.0f;
     }
     uint32_t bit = pairs / 2;
     for (; (reversed & bit) != 0; bit /= 2) reversed ^= bit;

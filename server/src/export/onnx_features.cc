@@ -1,6 +1,7 @@
 #include "export/onnx_features.h"
 
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <vector>
 
@@ -82,18 +83,23 @@ class Features {
                           {signal_.axes, step_.output.height, frames.bands});
   }
 
-  // [2 powers][1][window]
+  // [2 powers][1][window]. Weights without their mean take no notice of that of the frame.
   std::string Rotations(const FrameSettings& frames) {
     const uint32_t powers = frames.transform() / 2 + 1;
     std::vector<float> weights;
     for (const double phase : {0.0, 0.25}) {  // cosine, sine
       for (uint32_t k = 0; k < powers; ++k) {
+        std::vector<double> of_readings;
         for (uint32_t t = 0; t < frames.window; ++t) {
           const double window = 0.5 - 0.5 * std::cos(kTurn * t / frames.window);
           const uint64_t turn = uint64_t{k} * t % frames.transform();
           const double angle = static_cast<double>(turn) / frames.transform() - phase;
-          weights.push_back(static_cast<float>(window * std::cos(kTurn * angle)));
+          of_readings.push_back(window * std::cos(kTurn * angle));
         }
+        const double sum = std::accumulate(of_readings.begin(), of_readings.end(), 0.0);
+        const double mean = frames.is_level() ? sum / frames.window : 0;
+        for (const double weight : of_readings)
+          weights.push_back(static_cast<float>(weight - mean));
       }
     }
     return graph_.AddFloats({2 * powers, 1, frames.window}, weights);

@@ -24,9 +24,9 @@ std::pair<int, Admission::Id> Admission::RankOf(const Entry& entry, Id id) {
   return {(entry.favoured ? 2 : 0) + (entry.stage == Stage::kWaiting ? 1 : 0), id};
 }
 
-Admission::Room Admission::RoomFor(const Address& from, uint64_t now_ms) const {
+Admission::Room Admission::RoomFor(const Address& from, bool is_proxy, uint64_t now_ms) const {
   const auto found = sources_.find(from);
-  if (found != sources_.end()) {
+  if (found != sources_.end() && !is_proxy) {
     const Source& source = found->second;
     if (source.silent.size() + source.waiting.size() >= strangers_per_address_) {
       return {true, source.silent.empty() ? *source.waiting.begin() : *source.silent.begin()};

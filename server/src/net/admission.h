@@ -11,7 +11,8 @@
 //      for the next one, and the oldest waiting stranger where all have spoken. Handshakes make
 //      room by rule 7 alone, devices never.
 //   2. One address has at most a quarter of the connections for its silent and waiting strangers.
-//      Beyond that its own oldest one makes room.
+//      Beyond that its own oldest one makes room. A proxy's address has no such limit: its strangers
+//      are others', who enter from their own address as soon as the proxy says which that is.
 //   3. There are at most `handshakes` at a time, and `handshakes_per_address` of one address.
 //      Addresses take turns; within one address the oldest stranger is first.
 //   4. A stranger that says the token of a device (hello_tokens.h) is announced. It never makes
@@ -70,11 +71,12 @@ class Admission {
   explicit Admission(const AdmissionLimits& limits);
 
   // Whether another connection from this address may enter, and who leaves for it first.
+  //   is_proxy  the address is that of a proxy, which the operator has named
   struct Room {
     bool is_there = false;
     Id leaves = 0;
   };
-  Room RoomFor(const Address& from, uint64_t now_ms) const;
+  Room RoomFor(const Address& from, bool is_proxy, uint64_t now_ms) const;
 
   // A silent stranger enters. Throws std::bad_alloc; nothing has then changed.
   Id Enter(const Address& from, uint64_t now_ms);

@@ -43,7 +43,8 @@ void Server::Loop::AcceptBatch() {
   const Id newest = admission_.newest();
   const auto take = [&](int socket, const posix::IpAddress& from) {
     Open(socket, from);
-    const Admission::Room room = admission_.RoomFor(posix::NetworkOf(from), now());
+    const bool is_proxy = posix::IsIn(options_.proxies, from);
+    const Admission::Room room = admission_.RoomFor(posix::NetworkOf(from), is_proxy, now());
     return uv_hrtime() < end_ns && room.leaves <= newest;
   };
   if (listener_->Accept(kAcceptsPerTurn, take) != posix::Acceptor::Result::kNoFiles) return;
@@ -61,7 +62,8 @@ void Server::Loop::AcceptBatch() {
 // Takes a connection in, or closes it. The limit is checked before anything is allocated.
 void Server::Loop::Open(int socket, const posix::IpAddress& peer) {
   const Address from = posix::NetworkOf(peer);
-  const Admission::Room room = admission_.RoomFor(from, now());
+  const bool is_proxy = posix::IsIn(options_.proxies, peer);
+  const Admission::Room room = admission_.RoomFor(from, is_proxy, now());
   Client* client = room.is_there ? Enter(from) : nullptr;
   if (client == nullptr) {
     ++figures_.refused;
@@ -69,7 +71,7 @@ void Server::Loop::Open(int socket, const posix::IpAddress& peer) {
     return;
   }
   ++figures_.accepted;
-  client->awaits_header = posix::IsIn(options_.proxies, peer);
+  client->awaits_header = is_proxy;
   if (Client* leaves = Find(room.leaves)) {
     ++figures_.made_room;
     Close(*leaves, "made room for another connection");
@@ -160,7 +162,7 @@ bool Server::Loop::TakeProxyHeader(Client& client) {
 // place, so there is room.
 void Server::Loop::EnterFrom(Client& client, const Address& from) {
   admission_.Leave(client.id, now());
-  const Admission::Room room = admission_.RoomFor(from, now());
+  const Admission::Room room = admission_.RoomFor(from, false, now());
   const Id id = admission_.Enter(from, now());
   auto entry = clients_.extract(client.id);
   entry.key() = id;

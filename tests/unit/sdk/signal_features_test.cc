@@ -3,6 +3,7 @@
 #include <cmath>
 #include <complex>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -58,13 +59,17 @@ Doubles AxisOf(const Floats& signal, uint32_t axes, uint32_t axis) {
 // P[k] of the frame that begins at `first`, by the definition.
 Doubles PowersByDefinition(const Doubles& x, const FrameSettings& frames, size_t first) {
   const uint32_t n = frames.transform();
+  const auto begin = x.begin() + static_cast<ptrdiff_t>(first);
+  const double all = std::accumulate(begin, begin + frames.window, 0.0);
+  const double level = frames.is_level() ? all / frames.window : 0;
   Doubles powers;
   for (uint32_t k = 0; k <= n / 2; ++k) {
     std::complex<double> sum = 0;
     for (uint32_t t = 0; t < frames.window; ++t) {
       const double window = 0.5 - 0.5 * std::cos(kTurn * t / frames.window);
       const uint64_t turn = uint64_t{k} * t % n;
-      sum += x[first + t] * window * std::polar(1.0, -kTurn * static_cast<double>(turn) / n);
+      sum +=
+          (x[first + t] - level) * window * std::polar(1.0, -kTurn * static_cast<double>(turn) / n);
     }
     powers.push_back(16.0 / (3.0 * n * frames.window) * std::norm(sum));
   }
@@ -137,6 +142,15 @@ TEST(SignalFeatures, ABandHasTheMeanSquareOfItsSine) {
   const Floats features = Prepared<Spectrum<1024, 1024, 16>>(sine, {1, 1024, 1});
   EXPECT_NEAR(std::exp(double{features[1]}), 0.5, 1e-5);
   EXPECT_NEAR(std::exp(double{features[9]}), kFloor, 1e-8);
+}
+
+// Of a sensor that lies on its side, for example.
+TEST(SignalFeatures, SpectrumTakesNoNoticeOfAnOffset) {
+  Floats signal = Signal(256, 1, 3);
+  const Floats before = Prepared<Spectrum<256, 256, 32>>(signal, {1, 256, 1});
+  for (float& reading : signal) reading += 9.81f;
+  const Floats after = Prepared<Spectrum<256, 256, 32>>(signal, {1, 256, 1});
+  for (size_t b = 0; b < before.size(); ++b) EXPECT_NEAR(after[b], before[b], 1e-4) << b;
 }
 
 TEST(SignalFeatures, StatsAreTheirDefinitions) {

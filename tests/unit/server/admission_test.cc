@@ -20,8 +20,8 @@ struct Gate {
   explicit Gate(const AdmissionLimits& limits = {}) : admission(limits) {}
 
   // As a server does: who has to leave for the newcomer leaves. 0 if there is no room.
-  Id Connect(const Address& from) {
-    const Admission::Room room = admission.RoomFor(from, now_ms);
+  Id Connect(const Address& from, bool is_proxy = false) {
+    const Admission::Room room = admission.RoomFor(from, is_proxy, now_ms);
     if (!room.is_there) return 0;
     if (room.leaves != 0) Leave(room.leaves);
     return admission.Enter(from, now_ms);
@@ -105,6 +105,16 @@ TEST(Admission, AnAddressFillsNoMoreThanAQuarterAndThenMakesRoomForItself) {
   EXPECT_EQ(gate.admission.size(), 251u);
   EXPECT_EQ(gate.left.size(), 1750u);
   EXPECT_EQ(gate.left.front(), honest + 1);
+}
+
+// A proxy may bring hundreds before it has said of the first one whose it is.
+TEST(Admission, AProxysAddressHasAllConnections) {
+  Gate gate({1000, 64, 8});
+  for (int i = 0; i < 1000; ++i) gate.Connect(kFleet, true);
+  EXPECT_EQ(gate.left, std::vector<Id>{});
+  gate.Connect(kFleet, true);
+  EXPECT_EQ(gate.admission.size(), 1000u);
+  EXPECT_EQ(gate.left, std::vector<Id>{1});
 }
 
 TEST(Admission, ThereAreSoManyHandshakesAtATimeAndSoManyOfOneAddress) {
