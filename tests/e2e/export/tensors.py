@@ -39,6 +39,8 @@ def frames_of(signal, step):
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(length) / length)
     starts = range(0, signal.shape[1] - length + 1, hop)
     frames = np.stack([signal[:, s : s + length] for s in starts], axis=1)
+    if step["kind"] == "spectrum":
+        frames = frames - frames.mean(axis=2, keepdims=True)
     transform = np.fft.rfft(frames * window[:, None], size, axis=2)
     return 16 / (3 * size * length) * np.abs(transform) ** 2
 
