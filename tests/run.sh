@@ -74,6 +74,8 @@ install_test_packages() {
   install_packages libopenmpi-dev openmpi-bin || true
   install_packages python3-numpy python3-onnx || true
   install_packages python3-h5py python3-pil || true  # the scripts of server/YOUR_DATA.md
+  install_packages python3-pip python3-setuptools python3-wheel || true  # toolchains/package/python
+  install_packages python3-pandas || true                                # its frames
   ! ${all} || ! command -v apt-get > /dev/null || install_postgresql || true
   ! ${all} || install_packages "${CROSS_PACKAGES[@]}" || true
   ! ${all} || install_packages "${RISCV_PACKAGES[@]}" || true

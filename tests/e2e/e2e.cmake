@@ -83,6 +83,10 @@ if(NOT SOTTO_SANITIZE)
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/ranks.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/ranks ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
   set_tests_properties(e2e.ranks PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 600 COST 60 PROCESSORS 2)
+  add_test(NAME e2e.python
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/python.sh ${PROJECT_SOURCE_DIR}
+                   ${CMAKE_CURRENT_BINARY_DIR}/e2e/python ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  set_tests_properties(e2e.python PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 300)
   add_test(NAME e2e.page
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/page.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/page $<TARGET_FILE:sotto_cli> $<TARGET_FILE:sotto_lab>)

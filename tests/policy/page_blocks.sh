@@ -11,7 +11,8 @@
 #   csv NAME       a data file that the page's commands read (policy.page_commands)
 #   python NAME    a script of server/YOUR_DATA.md or SIGNALS.md, which e2e.your_data and e2e.signals run with their page;
 #                  e2e.other_formats runs the scripts for other formats
-#   python         the loader of server/EXPORT.md (cli_test, Export.TheLoaderOfThePageReadsAModel)
+#   python         the loader of server/EXPORT.md (cli_test, Export.TheLoaderOfThePageReadsAModel), or a part of
+#                  toolchains/package/python/README.md (e2e.python)
 #   text           a figure or a table: not code. A sketch of code says that it is not compiled
 # README.md shows examples/minimal/main.cc, character for character, and is at most 150 lines long.
 set -euo pipefail
@@ -89,7 +90,7 @@ while IFS= read -r page; do
         ;;
       *.csv\ *.csv) ;;
       *.python\ *.py) [[ "${page}" =~ ^server/(YOUR_DATA|SIGNALS)\.md$ ]] || complain "no test runs it" ;;
-      *.python) [[ "${page}" == server/EXPORT.md ]] || complain "no test runs it" ;;
+      *.python) [[ "${page}" =~ ^(server/EXPORT|toolchains/package/python/README)\.md$ ]] || complain "no test runs it" ;;
       *.text) check_text ;;
       *) complain "the languages are cpp, cmake, sh, bash, console, toml, csv NAME, python and text" ;;
     esac

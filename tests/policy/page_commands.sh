@@ -83,6 +83,7 @@ while IFS= read -r page; do
     ports/posix/client/README.md) ;;   # e2e.client_readme
     server/HOSTING.md) ;;              # e2e.hosting
     toolchains/package/sdk/README.md) ;;  # packages.flat
+    toolchains/package/python/README.md) ;;  # e2e.python
     server/PEERS.md) ;;                # e2e.directory
     server/CLUSTER.md) ;;              # e2e.ranks
     server/STANDBY.md) ;;              # e2e.standby
@@ -107,6 +108,7 @@ subcommands() {
 # The options that the pages name in backquotes, against those of the programs and the scripts.
 {
   for program in "${sotto}" "${lab}"; do
+    "${program}" --help
     for command in $(subcommands "${program}"); do
       "${program}" "${command}" --help
       for subcommand in $(subcommands "${program}" "${command}"); do
@@ -120,8 +122,8 @@ subcommands() {
   "${source_dir}/toolchains/package.py" --help
   cat "${source_dir}"/tests/{run.sh,size/table.sh,instructions/*.sh,device/call_graph.py,e2e/faults.py,faults/main.cc}
 } | grep -oE -e '--[a-z][a-z0-9-]*' | sort -u > options.txt
-# Those of the commands of others, and of TOML files, which all commands of sotto read.
-printf '%s\n' --cflags --component --config --gc-sections --install --libs --preset --pwprompt >> options.txt
+# Those of the commands of others.
+printf '%s\n' --cflags --component --gc-sections --install --libs --preset --pwprompt >> options.txt
 while IFS= read -r page; do
   while IFS= read -r option; do
     grep -qxF -e "${option}" options.txt || complain "${page}: no program has the option ${option}"

@@ -22,6 +22,8 @@ number="${version%"${suffix}"}"
 expect "the version of CMake's project" "${cmake_version}" "${number}"
 expect "the version of CMake's package" \
   "$(sed -nE 's/^set\(PACKAGE_VERSION "(.*)"\)$/\1/p' "${build_dir}/sdk/sottoConfigVersion.cmake")" "${number}"
+expect 'the version of the Python package' \
+  "$(sed -nE 's/^__version__ = "(.*)"$/\1/p' "${source_dir}/toolchains/package/python/sotto.py")" "${version}"
 for program in "$@"; do
   expect "the version of ${program##*/}" "$("${program}" --version)" "${version}"
 done

@@ -8,6 +8,7 @@
 
 #include "base/gave_up.h"
 #include "base/last_words.h"
+#include "cli/for_programs.h"
 #include "plans/calibration.h"
 #include "round/receipts.h"
 #include "sotto/posix/output_descriptor.h"
@@ -47,6 +48,8 @@ int StatusOfStreams(const std::string& program) {
 int RunProgram(posix::Command program, int argc, char** argv) {
   const std::string name = program.name;
   program.footer = fmt::format("`{} COMMAND --help` lists the options of a command.", name);
+  program.commands.push_back(OptionsCommand(program, kVersion));
+  AddErrorsOption(argc, argv, &program);
   try {
     posix::OpenStandardStreams();
     posix::ForbidCoreDumps();

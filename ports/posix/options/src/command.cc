@@ -23,4 +23,11 @@ Pick Both(Pick a, Pick b) {
   return [a = std::move(a), b = std::move(b)](const FieldText& row) { return a(row) && b(row); };
 }
 
+FieldText SettingsFileRow() {
+  FieldText row;
+  row.name = "config";
+  row.help = "a TOML file with options of the command, under their names";
+  return row;
+}
+
 }  // namespace sotto::posix

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <functional>
-#include <iostream>
+#include <istream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -143,13 +143,11 @@ class Reader {
   Reader(const Command& root, const char* version, int argc, char** argv)
       : root_(root), app_(root.help, root.name), words_(argv, argv + argc) {
     app_.set_version_flag("--version", version);
-    app_.set_config("--config", "", "a TOML file with options of the command, under their names");
+    app_.set_config(NamesOf(SettingsFileRow()), "", SettingsFileRow().help);
     app_.allow_config_extras(CLI::config_extras_mode::error);
     app_.fallthrough(!root.commands.empty());
     DeclareCommand(app_, root, [this](const std::string& name) { return MayBeCalled(name); });
     FormatHelp(app_);
-    app_.failure_message(
-        [this](const CLI::App*, const CLI::Error& error) { return DescribeFailure(error); });
     // Before CLI11 opens the file.
     app_.get_config_ptr()->check([](const std::string& path) {
       (void)ReadSettingsFile(path);
@@ -167,8 +165,7 @@ class Reader {
   int Run(int argc, char** argv) {
     const std::string unknown = argc > 1 ? DescribeUnknownCommand(argv[1]) : "";
     if (!unknown.empty()) {
-      Say(fmt::format("{}: {}", root_.name, unknown));
-      return kExitUsage;
+      return Refuse(unknown, fmt::format("`{} --help` lists the commands", root_.name));
     }
     try {
       app_.parse(argc, argv);
@@ -200,13 +197,25 @@ class Reader {
 
   // Prints the help that somebody asked for, or why the command line is refused.
   int End(const CLI::ParseError& error) const {
-    std::ostringstream complaint;
-    const bool is_help = app_.exit(error, std::cout, complaint) == 0;
-    std::istringstream lines(complaint.str());
+    if (error.get_exit_code() == 0) return app_.exit(error);
+    return Refuse(DescribeFailure(error),
+                  fmt::format("`{} --help` lists what it takes", CalledName()));
+  }
+
+  //   why   a line or several
+  //   help  where the reader finds what is right
+  int Refuse(const std::string& why, const std::string& help) const {
+    std::string printable;
+    std::istringstream lines(why);
     for (std::string line; std::getline(lines, line);) {
-      Say(Printable(line));
+      printable += (printable.empty() ? "" : "\n") + Printable(line);
     }
-    return is_help ? 0 : kExitUsage;
+    if (root_.on_refusal) {
+      root_.on_refusal(printable, help);
+    } else {
+      Say(printable + "\n" + help);
+    }
+    return kExitUsage;
   }
 
   // The file as text. Throws CLI::ConfigError.
@@ -296,8 +305,7 @@ class Reader {
     std::string hint = TodaysName(root_, word);
     if (hint.empty()) hint = InnerCommands(word);
     if (hint.empty()) hint = DidYouMean(word, names);
-    return fmt::format("there is no command '{}'{}\n`{} --help` lists the commands",
-                       Printable(word), hint, root_.name);
+    return fmt::format("{}: there is no command '{}'{}", root_.name, Printable(word), hint);
   }
 
   // "; there is `sotto keys export`, `sotto model export`"; empty if no group has such a command.
@@ -399,8 +407,7 @@ class Reader {
     const bool has_extras = is(CLI::ExitCodes::ExtrasError) ||
                             (is(CLI::ExitCodes::RequiredError) && !app_.remaining(true).empty());
     const std::string what = DescribeCount(error.what());
-    return fmt::format("{}`{} --help` lists what it takes\n",
-                       has_extras ? DescribeExtras() : what + PlaceOf(what) + "\n", CalledName());
+    return has_extras ? DescribeExtras() : what + PlaceOf(what);
   }
 
   // The settings as CLI11 takes them. Keys that stand in no section are options of the called

@@ -48,6 +48,11 @@ struct Command {
   std::function<void()> run;  // if none of its commands is named
   // Called before run() with the file of --config, if there is one. Of the root alone.
   std::function<void(const std::string& path)> on_settings_file;
+  // Called in place of a text on standard error if the command line or the file of --config is
+  // wrong. Of the root alone.
+  //   why   a line or several
+  //   help  "`sotto simulate --help` lists what it takes"
+  std::function<void(const std::string& why, const std::string& help)> on_refusal;
   std::string footer;
   bool is_hidden = false;  // --help of the command above does not list it
   std::vector<Renamed> renamed;
@@ -155,6 +160,9 @@ class CommandFor {
   std::shared_ptr<Request> request_ = std::make_shared<Request>();
   Command command_;
 };
+
+// The row of --config, which each program has.
+FieldText SettingsFileRow();
 
 // Reads the command line and runs the command that it names, whose exceptions pass through.
 // Returns 0; or 2, after a text on standard error, if the command line or the file of --config is
