@@ -43,6 +43,17 @@ TEST(Experiment, LeavesItsResultsInItsFolder) {
   EXPECT_NE(again.output.find("4 of 4 runs are there already"), std::string::npos) << again.output;
   EXPECT_NE(again.output.find("| smoothing | pace |"), std::string::npos);
   EXPECT_EQ(Json::parse(ReadFile(folder.Path("out/results.json"))), json);
+  EXPECT_EQ(SottoLabJson(Experiment(folder, "--quick")), json);
+}
+
+TEST(Experiment, HasJsonForARunAlone) {
+  const TestFolder folder;
+  for (const char* name : {"list", "coverage", "settings", "results x"}) {
+    ExpectLabUsageError(fmt::format("experiment {} --json -", name), "prints a text; leave --json");
+  }
+  ExpectLabUsageError(Experiment(folder, "--dry-run --json -"), "--json: --dry-run prints a text");
+  EXPECT_EQ(SottoLab(Experiment(folder, "--quick --json " + folder.Path("no/x.json"))).exit_code,
+            1);
 }
 
 // What a browser makes of a page: its elements after all scripts, and what they complained of.

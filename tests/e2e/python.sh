@@ -23,7 +23,7 @@ fail() {
   exit 1
 }
 
-export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INDEX=1 PYTHONDONTWRITEBYTECODE=1 PYTHONWARNINGS=default
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INDEX=1 PYTHONDONTWRITEBYTECODE=1
 "${python}" -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir wheels ./source
 [[ "$(echo wheels/*)" == wheels/sotto-*-py3-none-any.whl ]] || fail "the wheel is not one of pure Python: $(echo wheels/*)"
 "${python}" -m venv --system-site-packages --without-pip environment
@@ -42,7 +42,13 @@ fi
 extract_blocks toolchains/package/python/README.md blocks
 find blocks -name '*.python' | sort -V | xargs cat > page.py
 [[ -s page.py ]] || fail 'the page has no python block'
-environment/bin/python page.py || fail 'the blocks of toolchains/package/python/README.md'
+environment/bin/python page.py > output.txt || fail 'the blocks of toolchains/package/python/README.md'
+# What a print() shows stands behind it.
+sed -nE 's/^ *print\(.*\) +# //p' page.py > said.txt
+[[ -s said.txt ]] || fail 'the page says of no print() what it shows'
+while IFS= read -r line; do
+  grep -qxF -e "${line}" output.txt || fail "the page's print() does not show: ${line}"
+done < said.txt
 
 if [[ ! -d /usr/share/datasets/fashion-mnist ]]; then
   echo 'not run: the notebook: no Fashion-MNIST (package dataset-fashion-mnist)'

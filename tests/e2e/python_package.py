@@ -118,6 +118,17 @@ class Commands(unittest.TestCase):
         entropy = sotto.lab.inspect.entropy(coordinates=10)
         self.assertTrue(entropy)
 
+    def test_an_experiment_is_a_result(self):
+        tiny = os.path.join(os.path.dirname(__file__), "../vectors/experiments/tiny.toml")
+        with tempfile.TemporaryDirectory() as folder:
+            result = sotto.lab.experiment(tiny, quick=True, out=folder, only=["smoothing=2", "pace=fast"])
+            self.assertEqual(len(result.cells), 1)
+            if pandas:
+                self.assertIn("figures_accuracy_mean", result.frame("cells"))
+        with self.assertRaisesRegex(sotto.Error, "list prints a text"):
+            sotto.lab.experiment("list")
+        self.assertIn("gau-lrq", sotto.lab.experiment("list", json=None).text)
+
     def test_flags_and_texts(self):
         self.assertTrue(sotto.simulate(**SMALL, require_salt=True).job["require_salt"])
         self.assertFalse(sotto.simulate(**SMALL, require_salt=False).job["require_salt"])
@@ -131,11 +142,14 @@ class Commands(unittest.TestCase):
         self.assertIn("config", signature.parameters)
         self.assertIn("padding: uploads are multiples of so many bytes", sotto.simulate.__doc__)
         self.assertIn("simulate", dir(sotto))
+        self.assertIn("sigma", sotto.account.__all__)
         self.assertIn("source", inspect.signature(sotto.model.predict).parameters)
 
     def test_a_name_that_is_none_is_told_with_the_nearest(self):
         with self.assertRaisesRegex(TypeError, "sotto.simulate.. has no option 'epsilom'; did you mean 'epsilon'"):
             sotto.simulate(epsilom=3)
+        with self.assertRaisesRegex(TypeError, "arrays are .samples, labels."):
+            sotto.simulate(data=(numpy.zeros(3),) * 3)
         with self.assertRaisesRegex(TypeError, "sotto.account.epsilon.. takes at most 0 positional"):
             sotto.account.epsilon(1)
         with self.assertRaisesRegex(AttributeError, "has no command 'simulat'; did you mean 'simulate'"):

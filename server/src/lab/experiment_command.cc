@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/rows.h"
 #include "experiment/coverage.h"
 #include "experiment/library.h"
 #include "experiment/origins.h"
@@ -62,7 +63,17 @@ void RefuseFolders(const ExperimentOptions& o) {
       fmt::format("{}: {} is about all experiments", o.folders.front(), o.name));
 }
 
+// What is no run of an experiment has no results.
+void RefuseJson(const ExperimentOptions& o) {
+  if (o.json.empty()) return;
+  throw std::invalid_argument(fmt::format("--json: {} prints a text; leave --json out",
+                                          o.is_dry_run ? "--dry-run" : o.name));
+}
+
 void RunCommand(ExperimentOptions o) {
+  const std::vector<std::string> texts = {"list", "coverage", "settings", "results"};
+  const bool is_text = std::find(texts.begin(), texts.end(), o.name) != texts.end();
+  if (is_text || o.is_dry_run) RefuseJson(o);
   if (o.name == "list" || o.name == "coverage") RefuseFolders(o);
   if (o.name == "list") return PrintList(o.is_markdown);
   if (o.name == "settings") return PrintSettings(o.folders, o.is_markdown);
@@ -112,6 +123,7 @@ posix::Command ExperimentCommand() {
           Option("out", posix::At(&ExperimentOptions::grid, &GridOptions::out),
                  "folder for the results and the finished runs")
               .ByDefault("experiments/NAME"),
+          JsonRow<ExperimentOptions>("the results"),
           Option("jobs", &ExperimentOptions::jobs,
                  "runs at a time; 0: one a processor; does not change a result")
               .Within({0, 4096}),

@@ -73,6 +73,7 @@ std::vector<Output> OutputsOf(const ExperimentOptions& o, const std::string& rep
        {"results.json", "results.csv", "report.txt", "report.md", "report.html", "chart.svg"}) {
     outputs.push_back({"--out", PathIn(report, name)});
   }
+  outputs.push_back(JsonOutput(o.json));
   return outputs;
 }
 
@@ -159,7 +160,8 @@ class ExperimentRun {
     summary.only = o_.grid.only;
     TellUnseenClaims(summary);
     const Report report = ReportOf(summary);
-    fmt::print("{}", o_.is_markdown ? ResultMarkdown(report) : ResultText(report));
+    PrintResults(o_.json, o_.is_markdown ? ResultMarkdown(report) : ResultText(report),
+                 ResultJson(summary));
     WriteResults(report_, summary);
     fmt::print(stderr,
                "{}: results.json, results.csv, report.txt, report.md, report.html, chart.svg; "

@@ -18,6 +18,7 @@ struct ExperimentOptions {
   uint64_t jobs = 0;              // runs at a time; 0: one a processor
   bool is_dry_run = false;
   bool is_markdown = false;
+  std::string json;                  // what results.json has, too; empty: nowhere
   std::vector<std::string> folders;  // whose runs are taken over; of results: that are listed
 };
 

@@ -7,10 +7,10 @@
 
 The functions, their arguments and their help come from the programs: `help(sotto.simulate)` lists what this
 build takes. An option is a keyword, with _ for -; an argument such as STORE may also stand in its place. Arrays
-of numpy and frames of pandas may stand where the command line names a file. `progress=print` shows the log while
+of NumPy and frames of pandas may stand where the command line names a file. `progress=print` shows the log while
 the program runs. A failure raises sotto.Error.
 
-The programs are those of the folder in which SOTTO_PROGRAM names `sotto`, or those of PATH.
+The variable SOTTO_PROGRAM names the program `sotto`, with `sotto-lab` beside it; without it both are sought in PATH.
 """
 import contextlib
 import csv
@@ -33,7 +33,6 @@ import weakref
 __version__ = "0.2.0-dev"
 
 _TYPES = {"flag": bool, "count": int, "integer": int, "real": float, "text": str, "texts": list}
-_FORMATS = {"sotto": "sotto", "lab": "sotto-lab"}
 
 
 class Error(Exception):
@@ -72,6 +71,10 @@ class Result(dict):
 
     text, log = "", ()
 
+    def frame(self, field):
+        """A list of the result as a pandas.DataFrame: result.frame("cells")."""
+        return Rows(self[field]).frame()
+
     def __getattr__(self, name):
         try:
             return self[name]
@@ -93,10 +96,10 @@ class Run(Result):
                 long as the run
     """
 
-    def frame(self):
-        """The rounds as a pandas.DataFrame; of several seeds with the column `seed`."""
-        several = [{"seed": run["seed"], **row} for run in self.get("runs", ()) for row in run["rounds"]]
-        return Rows(several or self["rounds"]).frame()
+    def frame(self, field="rounds"):
+        """A list of the result as a pandas.DataFrame; of several seeds with the column `seed`."""
+        several = [{"seed": run["seed"], **row} for run in self.get("runs", ()) for row in run[field]]
+        return Rows(several or self[field]).frame()
 
     @property
     def parameters(self):
@@ -120,7 +123,6 @@ def _find(name):
     return found
 
 
-@functools.lru_cache(maxsize=None)
 def _commands_of(program):
     """What `PROGRAM options` prints."""
     run = subprocess.run([program, "options"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -137,7 +139,7 @@ def _infinite(fields):
 def _run(command, progress):
     """Runs a command. Returns its exit status, its standard output, its log, and why it failed."""
     log, failure = [], {}
-    # In a session of its own, the program gets one SIGINT from here and not a second one from the terminal.
+    # A new session, so that the program gets one SIGINT, from here, and not a second one from the terminal.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out, \
             subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, text=True,
                              encoding="utf-8", errors="replace", start_new_session=True) as process:
@@ -154,6 +156,7 @@ def _run(command, progress):
                     progress(line)
         except BaseException:
             process.send_signal(signal.SIGINT)
+            process.stderr.read()  # a pipe that is full would stop it
             process.wait()
             raise
         status = process.wait()
@@ -164,7 +167,12 @@ def _run(command, progress):
 # ---- Values of Python as texts of the command line
 
 def _is_array(value):
-    return hasattr(value, "__array__")
+    return hasattr(value, "__array__") and value.shape != ()
+
+
+def _is_samples(value):
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else [value]
+    return any(map(_is_array, parts))
 
 
 def _escaped(text):
@@ -177,25 +185,22 @@ def _file_of(value, path):
     A frame; an array; a pair of samples and labels; or a dict of these, whose texts are options of the file:
     {"x": windows, "y": labels, "who": users, "group": "who"}, {"samples": frame, "label": "activity"}.
     """
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
+        if len(value) != 2:
+            raise TypeError("arrays are (samples, labels), or a dict: {'x': x, 'y': y, 'who': who, 'group': 'who'}")
         value = dict(zip(("x", "y"), value))
     parts = value if isinstance(value, dict) else {"x": value}
-    options = "".join(f",{key}={_escaped(text)}" for key, text in parts.items() if isinstance(text, str))
-    frames = [part for part in parts.values() if hasattr(part, "to_csv") and hasattr(part, "columns")]
-    if frames:
-        frames[0].to_csv(path := path + ".csv", index=False)
+    options = [f"{key}={_escaped(text)}" for key, text in parts.items() if isinstance(text, str)]
+    arrays = {key: part for key, part in parts.items() if not isinstance(part, str)}
+    frame = next(iter(arrays.values()))
+    if len(arrays) == 1 and hasattr(frame, "columns"):
+        frame.to_csv(path := path + ".csv", index=False)
     else:
         import numpy
-        arrays = {key: numpy.asarray(part) for key, part in parts.items() if not isinstance(part, str)}
+        arrays = {key: numpy.asarray(array) for key, array in arrays.items()}
         texts = {key: array.astype(str) for key, array in arrays.items() if array.dtype == object}
         numpy.savez(path := path + ".npz", **{**arrays, **texts})
-    return _escaped(path) + options.replace(",", ":", 1)
-
-
-def _is_samples(value):
-    if isinstance(value, dict):
-        value = tuple(value.values())
-    return any(map(_is_array, value)) if isinstance(value, tuple) else _is_array(value) and value.shape != ()
+    return ":".join([_escaped(path), ",".join(options)]) if options else _escaped(path)
 
 
 def _texts(row, value, folder):
@@ -213,10 +218,10 @@ def _texts(row, value, folder):
 
 def _words(row, value, folder):
     """Of the command line."""
-    if value is None or value is False:
+    if value is None:
         return []
     if row["type"] == "flag":
-        return [f"--{row['name']}"]
+        return [f"--{row['name']}"] if value else []
     texts = _texts(row, value, folder)
     return [f"--{row['name']}={text}" if row["name"] else text for text in texts]
 
@@ -229,12 +234,17 @@ def _keyword(row):
 
 
 def _describe(row):
-    lines = f"{row['help']}"
+    text = f"    {_keyword(row)}: {row['help']}"
     if row["choices"]:
-        lines += f" ({', '.join(row['choices'])})"
+        text += f" ({', '.join(row['choices'])})"
     if row["derived_default"]:
-        lines += f" (default: {row['derived_default']})"
-    return f"    {_keyword(row)}: {lines}"
+        text += f" (default: {row['derived_default']})"
+    return text
+
+
+def _nearest(name, names, otherwise):
+    near = difflib.get_close_matches(name, names, 1)
+    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 def _given(name, rows, arguments, options):
@@ -245,9 +255,7 @@ def _given(name, rows, arguments, options):
     given = dict(zip(places, arguments))
     for key, value in options.items():
         if key not in rows:
-            near = difflib.get_close_matches(key, rows, 1)
-            raise TypeError(f"{name}() has no option {key!r}" + (f"; did you mean {near[0]!r}?" if near else
-                                                                f"; help({name}) lists them"))
+            raise TypeError(f"{name}() has no option {key!r}; " + _nearest(key, rows, f"help({name}) lists them"))
         if key in given:
             raise TypeError(f"{name}() got {key!r} twice")
         given[key] = value
@@ -268,7 +276,7 @@ def _rows_of(text):
 
 def _read(given, rows, is_simulation, text):
     """What the command wrote: its JSON, its table, or text."""
-    if "json" in given:
+    if given.get("json"):
         if given["json"] != "-" and os.path.exists(given["json"]):
             with open(given["json"], encoding="utf-8") as file:
                 text = file.read()
@@ -317,61 +325,63 @@ def _result_of(program, path, rows, given, folder, progress):
     return result
 
 
-def _function(program, path, command, common):
+def _function(program, path, name, command, common):
     rows = {_keyword(row): row for row in command["options"] + common}
-    name = ".".join(["sotto", *path] if os.path.basename(program) != "sotto-lab" else ["sotto", "lab", *path])
 
     def function(*arguments, progress=None, **options):
         return _call(program, path, name, rows, arguments, progress, options)
 
     kinds = inspect.Parameter
     parameters = [kinds(key, kinds.POSITIONAL_OR_KEYWORD if row["argument"] else kinds.KEYWORD_ONLY,
-                        default=kinds.empty if row["required"] and not row["argument"] else row["default"],
-                        annotation=_TYPES[row["type"]]) for key, row in rows.items()]
+                        default=row["default"], annotation=_TYPES[row["type"]]) for key, row in rows.items()]
     parameters.sort(key=lambda parameter: parameter.kind)
-    parameters.append(kinds("progress", kinds.KEYWORD_ONLY, default=None))
-    function.__signature__ = inspect.Signature(parameters)
-    function.__name__, function.__qualname__, function.__module__ = path[-1], name, "sotto"
+    function.__signature__ = inspect.Signature(parameters + [kinds("progress", kinds.KEYWORD_ONLY, default=None)])
+    function.__name__, function.__qualname__ = path[-1], name
     function.__doc__ = "\n".join([command["help"], "", *map(_describe, rows.values())])
     return function
 
 
-def _member(program, path, command, common):
-    """A command as a function; one that has commands also has them as attributes."""
-    member = (_function(program, path, command, common) if command["runs"] else
-              types.ModuleType("sotto." + ".".join(path), command["help"]))
-    inner = {each["name"].replace("-", "_"): each for each in command["commands"] if not each["hidden"]}
-    for name, each in inner.items():
-        name = name + "_" if keyword.iskeyword(name) else name
-        setattr(member, name, _member(program, [*path, each["name"]], each, common))
-    if not command["runs"]:
-        member.__all__ = list(inner)
-    return member
+def _members(program, path, name, commands, common):
+    """Commands by their names: functions, and groups of functions, or both in one."""
+    members = {}
+    for command in commands:
+        if command["hidden"] or command["name"] == "options":
+            continue
+        word = command["name"].replace("-", "_")
+        word += "_" if keyword.iskeyword(word) else ""
+        inner_path, inner_name = [*path, command["name"]], f"{name}.{word}"
+        inner = _members(program, inner_path, inner_name, command["commands"], common)
+        member = (_function(program, inner_path, inner_name, command, common) if command["runs"] else
+                  types.ModuleType(inner_name, command["help"]))
+        vars(member).update(inner, __all__=list(inner))
+        members[word] = member
+    return members
 
 
 @functools.lru_cache(maxsize=None)
-def _tree(program):
+def _tree(program, name):
     table = _commands_of(program)
+    tree = types.ModuleType(name, f"The commands of {table['program']}, version {table['version']}.")
     common = [row for row in table["options"] if row["name"] != "errors"]
-    return {each["name"]: _member(program, [each["name"]], each, common) for each in table["commands"]
-            if not each["hidden"] and each["name"] != "options"}
+    members = _members(program, [], name, table["commands"], common)
+    vars(tree).update(members, __all__=list(members))
+    return tree
 
 
 def __getattr__(name):
     if name.startswith("_"):
         raise AttributeError(f"module 'sotto' has no attribute {name!r}")
     if name == "lab":
-        return types.SimpleNamespace(**_tree(_find("sotto-lab")))
-    commands = _tree(_find("sotto"))
+        return _tree(_find("sotto-lab"), "sotto.lab")
+    commands = vars(_tree(_find("sotto"), "sotto"))
     if name not in commands:
-        near = difflib.get_close_matches(name, commands, 1)
-        raise AttributeError(f"sotto has no command {name!r}" + (f"; did you mean {near[0]!r}?" if near else
-                                                                f"; it has {', '.join(commands)}"))
+        raise AttributeError(f"sotto has no command {name!r}; " +
+                             _nearest(name, commands, "`sotto --help` lists them"))
     return commands[name]
 
 
 def __dir__():
     try:
-        return [*globals(), "lab", *_tree(_find("sotto"))]
+        return [*globals(), "lab", *vars(_tree(_find("sotto"), "sotto"))]
     except Error:
         return list(globals())
