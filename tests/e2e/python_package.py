@@ -27,8 +27,10 @@ class Simulations(unittest.TestCase):
         self.assertEqual(run.model, "softmax-64-10")
         self.assertEqual(run["epsilon"], run.rounds[-1]["epsilon"])
         self.assertEqual([row["round"] for row in run.rounds], [1, 2])
-        self.assertEqual(run.parameters.shape, (650,))
-        self.assertTrue(numpy.isfinite(run.parameters).all())
+        self.assertEqual(run.weights.shape, (650,))
+        self.assertTrue(numpy.isfinite(run.weights).all())
+        self.assertEqual(run.parameters, 650)
+        self.assertTrue(repr(run).startswith("<Run: model softmax-64-10, data synthetic, accuracy 0."), run)
         self.assertEqual(lines, run.log)
         self.assertTrue(any(line.startswith("round") for line in run.log), run.log)
 

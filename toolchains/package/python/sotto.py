@@ -1,7 +1,7 @@
 """Sotto from Python: each command of the programs `sotto` and `sotto-lab` is a function.
 
     run = sotto.simulate(data="synthetic", epsilon=8, seed=1)    # sotto simulate --data synthetic ...
-    run.accuracy, run.epsilon, run.rounds, run.parameters
+    run.accuracy, run.epsilon, run.rounds, run.frame(), run.weights
     sotto.account.epsilon(sampling="none", noise_multiplier=9, rounds=1, delta=1e-5).epsilon
     sotto.lab.audit.sensitivity(data="synthetic")                # sotto-lab audit sensitivity ...
 
@@ -102,10 +102,16 @@ class Run(Result):
         return Rows(several or self[field]).frame()
 
     @property
-    def parameters(self):
-        """The trained parameters as one array of numpy."""
+    def weights(self):
+        """The trained parameters as one array of NumPy."""
         import numpy
         return numpy.fromfile(self.model_out, "<f4")
+
+    def __repr__(self):
+        if "runs" in self:
+            return f"<Run: {len(self['runs'])} simulations>"
+        return "<Run: " + ", ".join(f"{key} {self[key]}" for key in ("model", "data", "accuracy", "epsilon", "delta")
+                                    if self.get(key) is not None) + f", {len(self['rounds'])} rounds>"
 
 
 # ---- The programs
