@@ -31,6 +31,7 @@ class Simulations(unittest.TestCase):
         self.assertTrue(numpy.isfinite(run.weights).all())
         self.assertEqual(run.parameters, 650)
         self.assertTrue(repr(run).startswith("<Run: model softmax-64-10, data synthetic, accuracy 0."), run)
+        self.assertTrue(repr(run).endswith(f"adjacency replace-one, {run.privacy_note}>"), run)
         self.assertEqual(lines, run.log)
         self.assertTrue(any(line.startswith("round") for line in run.log), run.log)
 
@@ -73,6 +74,8 @@ class Simulations(unittest.TestCase):
         self.assertIsInstance(rows[0]["class"], int)
         self.assertAlmostEqual(sum(rows[0][f"probability_{i}"] for i in range(10)), 1, places=5)
         self.assertEqual(sotto.model.evaluate(run, data=(x, y)).samples, 400)
+        again = sotto.simulate(**options, initial_model=run)
+        self.assertEqual(again.initial_accuracy, run.accuracy)
         who = numpy.array([f"user, {i % 20:02}" for i in range(400)], dtype=object)
         del options["devices"], options["samples_per_device"]
         grouped = sotto.simulate(**{**options, "data": {"x": x, "y": y, "who": who, "group": "who"}}, partition="group")

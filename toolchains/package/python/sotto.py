@@ -32,6 +32,7 @@ import weakref
 
 __version__ = "0.2.0-dev"
 
+_INFINITE = {"Infinity": math.inf, "-Infinity": -math.inf}
 _TYPES = {"flag": bool, "count": int, "integer": int, "real": float, "text": str, "texts": list}
 
 
@@ -110,8 +111,11 @@ class Run(Result):
     def __repr__(self):
         if "runs" in self:
             return f"<Run: {len(self['runs'])} simulations>"
-        return "<Run: " + ", ".join(f"{key} {self[key]}" for key in ("model", "data", "accuracy", "epsilon", "delta")
-                                    if self.get(key) is not None) + f", {len(self['rounds'])} rounds>"
+        says = [f"{key} {self[key]}" for key in ("model", "data", "accuracy", "epsilon", "delta", "unit", "adjacency")
+                if self.get(key) is not None]
+        if self.get("privacy_note"):  # an epsilon never goes without what it means
+            says.append(self["privacy_note"])
+        return f"<Run: {', '.join(says)}>"
 
 
 # ---- The programs
@@ -139,7 +143,7 @@ def _commands_of(program):
 
 
 def _infinite(fields):
-    return {key: math.inf if value == "Infinity" else value for key, value in fields.items()}
+    return {key: _INFINITE.get(value, value) if isinstance(value, str) else value for key, value in fields.items()}
 
 
 def _run(command, progress):
