@@ -177,6 +177,8 @@ void sotto_client_fetch_release(sotto_client* client);
 int sotto_client_is_fetching(const sotto_client* client);
 /* Not 0: sotto_client_model() is a released model. */
 int sotto_client_holds_release(const sotto_client* client);
+/* Of that release, the prediction error above which a sample is an anomaly; 0: it came without one. */
+float sotto_client_threshold(const sotto_client* client);
 
 /* Floats of scratch memory for a prediction. The model's header has it as a constant. */
 size_t sotto_predict_floats(const sotto_model* model);
@@ -190,6 +192,15 @@ size_t sotto_predict_floats(const sotto_model* model);
  * The statuses of sotto::Predict(). */
 sotto_status sotto_predict(const sotto_model* model, const float* parameters, const float* features,
                            float* scratch, size_t scratch_floats, float* outputs);
+
+/* How far the outputs are from what they should be: the loss of a training with the mean squared error.
+ * The arguments of sotto_predict(), and
+ *   target  [outputs] of a regression; NULL of an autoencoder, whose target is the sample
+ *   error   as sotto::PredictionError() computes it
+ * The statuses of sotto::PredictionError(). */
+sotto_status sotto_prediction_error(const sotto_model* model, const float* parameters,
+                                    const float* features, const float* target, float* scratch,
+                                    size_t scratch_floats, float* outputs, float* error);
 
 /* The class with the highest score. */
 uint32_t sotto_predicted_class(const sotto_model* model, const float* outputs);

@@ -317,6 +317,7 @@ class ExampleFiles : public DataFiles {
     const std::vector<float> parameters(net.parameters);
     sotto::Release release;
     release.rounds = 3;
+    release.threshold = 0.25f;
     posix::ModelKeeper(std::filesystem::path(Path("mark")).parent_path().string())
         .Keep(net, release, {parameters.data(), parameters.size()});
     posix::WriteMark(Path("mark"), posix::MarkBody(task, ByteSpan(task.job_id)));

@@ -157,6 +157,23 @@ TEST_F(LiveKeepTest, AfterARestartAMachineWithoutSamplesFetchesTheModelAndThenNo
   EXPECT_EQ(Kept(2), Released(1));
 }
 
+// The server runs when the threshold is attached, and the device holds its model already.
+TEST_F(LiveKeepTest, AThresholdReachesADeviceThatHoldsItsModel) {
+  TrainOneJob();
+  const std::string model = Kept(0);
+  EXPECT_FALSE(Says(Kept(0, "model.release"), "threshold"));
+  const std::vector<Process> clients = KeepingClients();
+  for (const float threshold : {0.5F, 0.100000001F}) {
+    server::SqlStore(site_.Path("store")).AttachThreshold({1, 0, threshold});
+    EXPECT_TRUE(Eventually([&] {
+      return Says(Kept(0, "model.release"),
+                  threshold == 0.5F ? "\nthreshold 0.5\n" : "\nthreshold 0.100000001\n");
+    })) << Kept(0, "model.release")
+        << ReadFile(server_.log);
+    EXPECT_EQ(Kept(0), model);
+  }
+}
+
 TEST_F(LiveKeepTest, AWrongFileIsReplacedOrRefusedAndARevokedDeviceGetsNothing) {
   TrainOneJob();
   const std::string model = Kept(0);

@@ -10,6 +10,10 @@
 #include "base/bytes.h"
 #include "e2e/program.h"
 #include "export/format.h"
+#include "sotto/bytes.h"
+#include "sotto/model/kept_release.h"
+#include "sotto/model/model_file.h"
+#include "unit/server/store_fixture.h"
 #include "unit/test_folder.h"
 
 namespace sotto {
@@ -122,6 +126,8 @@ TEST_F(Thresholds, StaysWithTheModelAndDecides) {
   EXPECT_EQ(decisions, "0011");
   std::string spoilt = ReadFile(exported);
   spoilt.replace(spoilt.find("0.0250000004"), 5, "0.O25");
+  ExpectUsageError("model export " + Source("detector.toml") + " --threshold 0 --out " + header,
+                   "--threshold");
   WriteFile(Path("spoilt.safetensors"), spoilt);
   ExpectFailure(
       2, "model predict " + Path("spoilt.safetensors") + net + " --data " + Path("normal.csv"),
@@ -132,6 +138,147 @@ TEST_F(Thresholds, StaysWithTheModelAndDecides) {
   EXPECT_NE(ReadFile(header).find("kThreshold = 2.0f;"), std::string::npos);
   ExpectUsageError("model export " + Source("classes.toml") + " --threshold 1 --out " + header,
                    "for the prediction errors of an autoencoder");
+}
+
+TEST_F(Thresholds, AGivenOneIsJudged) {
+  Json json = SottoJson(Of("detector.toml", "checked.csv") + " --labels bad --threshold 0.04");
+  EXPECT_EQ(json["found_by"], "given");
+  EXPECT_FLOAT_EQ(json["threshold"].get<float>(), 0.04F);
+  EXPECT_EQ(json["alarms"], 2);
+  EXPECT_EQ(json["true_alarms"], 1);
+  EXPECT_EQ(json["recall"], 0.5);
+  EXPECT_DOUBLE_EQ(json["auc"].get<double>(), 5.0 / 6);
+  json = SottoJson(Of("detector.toml", "normal.csv") + " --threshold 0.02");
+  EXPECT_EQ(json["alarms"], 2);
+  EXPECT_TRUE(json["auc"].is_null());
+  const Outcome text = Sotto(Of("detector.toml", "normal.csv") + " --threshold 0.02");
+  EXPECT_NE(text.output.find(": 2 of 4 normal samples have a larger error"), std::string::npos)
+      << text.output;
+  ExpectUsageError(Of("detector.toml", "normal.csv") + " --threshold 1 --quantile 0.5",
+                   "give one of the two");
+  ExpectUsageError(Of("detector.toml", "normal.csv") + " --threshold 0", "--threshold");
+}
+
+TEST_F(Thresholds, AreAttachedToAFile) {
+  const std::string net = " --model " + Path("detector.toml");
+  for (const char* name : {"model.safetensors", "model.npz"}) {
+    const std::string file = Path(name);
+    ASSERT_EQ(Sotto("model export " + Source("detector.toml") + " --out " + file).exit_code, 0);
+    const std::string by_export = Path("2-" + std::string(name));
+    ASSERT_EQ(
+        Sotto("model export " + Source("detector.toml") + " --threshold 0.5 --out " + by_export)
+            .exit_code,
+        0);
+    Outcome run = Sotto("model attach " + file + net + " --threshold 0.5");
+    EXPECT_EQ(run.exit_code, 0) << run.output;
+    EXPECT_EQ(run.output, file + ": threshold 0.5 is attached to model net\n");
+    EXPECT_EQ(ReadFile(file), ReadFile(by_export));
+    run = Sotto("model threshold " + file + net + " --data " + Path("normal.csv") +
+                " --quantile 0.75 --attach");
+    EXPECT_EQ(run.exit_code, 0) << run.output;
+    const Outcome predicted =
+        Sotto("model predict " + file + net + " --data " + Path("normal.csv"), "2>/dev/null");
+    EXPECT_NE(predicted.output.find("\n0.0533333384,1,"), std::string::npos) << predicted.output;
+  }
+  ExpectUsageError("model attach " + Source("detector.toml") + " --threshold 1",
+                   "it has parameters alone, and no place for a threshold");
+  ExpectUsageError(Of("detector.toml", "normal.csv") + " --quantile 0.75 --attach",
+                   "no place for a threshold");
+  ExpectUsageError("model attach " + Path("model.npz") + net + " --threshold 0", "--threshold");
+  ExpectUsageError("model attach " + Path("model.npz") + net, "--threshold");
+  WriteFile(Path("zeros.csv"), "a,b,c\n5,1,0\n1,2,0\n");
+  ExpectUsageError("model threshold " + Path("model.npz") + net + " --data " + Path("zeros.csv") +
+                       " --quantile 1 --attach",
+                   "threshold 0 cannot be attached: it must be above 0");
+}
+
+TEST_F(Thresholds, AreAttachedToAReleaseInAStore) {
+  const std::string path = Path("store");
+  const posix::SharedModel model = posix::OpenModel(Path("detector.toml"));
+  {
+    using namespace server;
+    SqlStore store(path, kCreate);
+    store.AddDevices(SomeDevices(), false);
+    JobConfig config = SmallConfig();
+    config.model = model.get();
+    config.plan.dimension = model->parameters;
+    uint8_t digest[kSha256Size];
+    ASSERT_EQ(ModelDigest(*model, digest), Status::kOk);
+    JobRecord record = RecordOf(config);
+    record.model_digest = digest;
+    const std::vector<float> first(model->parameters);
+    record.parameters = {first.data(), first.size()};
+    store.BeginJob(record);
+    for (const uint32_t round : {0, 1}) {
+      store.CommitAttempt({round, 0, {}});
+      server::Release(store, round, 0, model->parameters);
+    }
+  }
+  Outcome run = Sotto("model attach " + path + " --threshold 0.5");
+  EXPECT_EQ(run.output,
+            path +
+                ": threshold 0.5 is attached to the model of round 2 of job 1; a device "
+                "that fetches it gets both\n");
+  run = Sotto("model attach " + path + " --round 1 --threshold 1");
+  EXPECT_NE(run.output.find("devices fetch the newest one, of round 2"), std::string::npos)
+      << run.output;
+  ASSERT_EQ(Sotto("model export " + path + " --out " + Path("model.h")).exit_code, 0);
+  EXPECT_NE(ReadFile(Path("model.h")).find("kThreshold = 0.5f;"), std::string::npos);
+  run =
+      Sotto("model threshold " + path + " --data " + Path("normal.csv") + " --quantile 1 --attach");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  run = Sotto("model predict " + path + " --data " + Path("normal.csv"), "2>/dev/null");
+  EXPECT_EQ(run.output.rfind("error,anomaly,value_0", 0), 0u) << run.output;
+  ExpectUsageError("model attach " + path + " --round 0 --threshold 1",
+                   "is the model with which job 1 began");
+  ExpectFailure(2, "model attach " + path + " --round 7 --threshold 1", "it has no model of round");
+}
+
+// As sotto-client keeps it.
+TEST_F(Thresholds, StayWithAModelThatADeviceKeeps) {
+  std::vector<float> parameters(12);
+  const std::string bytes = ReadFile(Path("model.bin"));
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    parameters[i] = FloatFromBits(LoadU32Le(reinterpret_cast<const uint8_t*>(&bytes[4 * i])));
+  }
+  posix::KeptRelease release;
+  release.model = "net";
+  release.rounds = 1;
+  release.claims = "none";
+  release.threshold = 0.025F;
+  ASSERT_EQ(ModelCheck({parameters.data(), parameters.size()}, release.check), Status::kOk);
+  const std::string predict =
+      "model predict " + Source("detector.toml") + " --data " + Path("normal.csv");
+  const auto has_decisions = [&] {
+    return Sotto(predict, "2>/dev/null").output.rfind("error,anomaly,", 0) == 0;
+  };
+  EXPECT_FALSE(has_decisions());
+  const auto keep = [&] {
+    posix::WriteKeptFile(posix::kReleaseFormat, Path("model.release"),
+                         posix::KeptReleaseBody(release));
+  };
+  keep();
+  EXPECT_TRUE(has_decisions());
+  release.threshold = 0;
+  keep();
+  EXPECT_FALSE(has_decisions());
+  release.threshold = 1;
+  release.check[0] ^= 1;
+  keep();
+  EXPECT_FALSE(has_decisions()) << "it is of another model";
+  WriteFile(Path("model.release"), "sotto-release 1\nx\n");
+  ExpectFailure(2, predict, "model.release: ");
+}
+
+TEST_F(Thresholds, OfPersonalLayersThereAreNone) {
+  WriteFile(Path("personal.toml"),
+            "name = \"net\"\ninput = [3]\nloss = \"mean-squared-error\"\ntarget = \"input\"\n"
+            "personal = 1\n[[layer]]\nkind = \"dense\"\noutputs = 3\n"
+            "[[layer]]\nkind = \"dense\"\noutputs = 3\n");
+  ExpectUsageError(Of("personal.toml", "normal.csv") + " --quantile 0.75",
+                   "has personal layers, whose values are on its devices alone");
+  ExpectUsageError("model attach " + Source("personal.toml") + " --threshold 1",
+                   "has personal layers, whose values are on its devices alone");
 }
 
 TEST_F(Thresholds, AFleetFindsOneInItsLastRound) {

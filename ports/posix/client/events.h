@@ -64,8 +64,8 @@ inline constexpr EventKind kNothingHeldOut = {
     "{reason}"};
 inline constexpr EventKind kReleasedModel = {
     "released-model", LogLevel::kInfo,
-    "keeps the newest released model, after round {rounds} of {state}: {bytes} bytes; claimed: "
-    "{claims}"};
+    "keeps the newest released model, after round {rounds} of {state}: {bytes} bytes; "
+    "threshold: {threshold}; claimed: {claims}"};
 inline constexpr EventKind kNoRelease = {"no-release", LogLevel::kWarning,
                                          "has fetched no released model: {reason} ({code})"};
 inline constexpr EventKind kKeptModelDamaged = {"kept-model-damaged", LogLevel::kWarning,

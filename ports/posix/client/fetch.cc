@@ -69,6 +69,7 @@ class Fetch {
     std::copy_n(reply_.job_id.begin(), kJobIdSize, release_.job_id);
     release_.rounds = reply_.rounds;
     release_.is_final = reply_.final;
+    release_.threshold = reply_.threshold;
     const size_t size = std::min(reply_.claims.size(), sizeof(claims_));
     std::copy_n(reply_.claims.begin(), size, claims_);
     release_.claims = ByteSpan(claims_).first(size);

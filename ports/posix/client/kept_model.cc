@@ -5,54 +5,16 @@
 #include <fmt/format.h>
 #include <iterator>
 
-#include "kept_lines.h"
 #include "model_bytes.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/files.h"
-#include "sotto/posix/hex.h"
 #include "sotto/posix/kept_file.h"
 #include "sotto/posix/terminal.h"
 
 namespace sotto::posix {
 namespace {
 
-constexpr KeptFormat kReleaseFormat = {
-    "sotto-release", 1, "description of a released model",
-    "this is not what --keep-model writes, and would be replaced; name another folder",
-    "remove it and the model.bin beside it: the device then fetches the model anew"};
-
 constexpr size_t kMostModel = size_t{1} << 30;  // bytes
-
-template <size_t size>
-void TakeBytes(KeptLines& lines, const std::string& name, uint8_t (&out)[size]) {
-  const std::vector<uint8_t> bytes = lines.Bytes(name, size, size);
-  std::copy(bytes.begin(), bytes.end(), std::begin(out));
-}
-
-KeptRelease ReleaseIn(std::string_view body) {
-  KeptLines lines(kReleaseFormat, body);
-  KeptRelease release;
-  release.model = lines.Value("model");
-  TakeBytes(lines, "digest", release.digest);
-  TakeBytes(lines, "job", release.job_id);
-  release.rounds = lines.Number("rounds");
-  const uint32_t final = lines.Number("final");
-  if (release.rounds == 0) lines.Refuse("rounds");
-  if (final > 1) lines.Refuse("final");
-  release.is_final = final == 1;
-  TakeBytes(lines, "check", release.check);
-  release.fetched_s = lines.Number("fetched");
-  release.claims = lines.Value("claims");
-  if (!lines.is_at_end()) lines.Refuse("claims");
-  return release;
-}
-
-std::string BodyOf(const KeptRelease& r) {
-  return fmt::format(
-      "model {}\ndigest {}\njob {}\nrounds {}\nfinal {}\ncheck {}\nfetched {}\nclaims {}\n",
-      r.model, Hex(r.digest), Hex(r.job_id), r.rounds, r.is_final ? 1 : 0, Hex(r.check),
-      r.fetched_s, r.claims);
-}
 
 bool IsSame(ByteSpan a, ByteSpan b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
@@ -75,12 +37,14 @@ KeptRelease Describe(const ModelInfo& model, const Release& release, Span<const 
   kept.fetched_s = static_cast<uint32_t>(std::time(nullptr));
   const std::string claims(release.claims.begin(), release.claims.end());
   kept.claims = claims.empty() ? "none" : Printable(claims);
+  kept.threshold = release.threshold;
   return kept;
 }
 
 bool SaysTheSame(const KeptRelease& a, const KeptRelease& b) {
   return IsSame(a.digest, b.digest) && IsSame(a.job_id, b.job_id) && a.rounds == b.rounds &&
-         a.is_final == b.is_final && IsSame(a.check, b.check) && a.claims == b.claims;
+         a.is_final == b.is_final && IsSame(a.check, b.check) && a.claims == b.claims &&
+         a.threshold == b.threshold;
 }
 
 }  // namespace
@@ -89,7 +53,7 @@ std::optional<KeptRelease> ReadKeptRelease(const std::string& path) {
   const std::optional<SecretText> file = ReadKeptText(kReleaseFormat, path);
   if (!file) return std::nullopt;
   try {
-    return ReleaseIn(KeptBody(kReleaseFormat, file->text));
+    return ParseKeptRelease(file->text);
   } catch (const FileError& error) {
     throw FileError(path + ": " + error.what());
   }
@@ -136,7 +100,7 @@ bool ModelKeeper::Keep(const ModelInfo& model, const Release& release,
   const KeptRelease next = Describe(model, release, parameters);
   if (kept_ && SaysTheSame(*kept_, next)) return false;
   const bool is_new = !kept_ || !IsSame(kept_->check, next.check);
-  WriteKeptFile(kReleaseFormat, ReleasePath(folder_), BodyOf(next));
+  WriteKeptFile(kReleaseFormat, ReleasePath(folder_), KeptReleaseBody(next));
   if (is_new) ReplaceTextFile(ModelPath(folder_), ModelBytes(parameters));
   parameters_.assign(parameters.begin(), parameters.end());
   kept_ = next;

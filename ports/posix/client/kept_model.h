@@ -1,18 +1,7 @@
 // The newest released model, in the folder of --keep-model. Part of ports/posix/client.
 //
 //   model.bin      its parameters, float32, little endian, as `sotto serve --model-out` writes them
-//   model.release  what it is: a kept file (sotto/posix/kept_file.h) of these lines
-//
-//   sotto-release 1
-//   sha256 HEX        of all that follows
-//   model NAME        of the net
-//   digest HEX        of the net
-//   job HEX           that has released the model
-//   rounds N          that the job had released, this one included
-//   final N           1: the job is over
-//   check HEX         of the parameters: ModelCheck() (sotto/model_difference.h)
-//   fetched N         seconds since 1970, UTC
-//   claims TEXT       what is claimed for its privacy, for people
+//   model.release  what it is: sotto/model/kept_release.h
 //
 // Each file is replaced as a whole, model.release first. If the process ends between the two, or
 // somebody changes model.bin, the check tells: the device then fetches the model anew.
@@ -27,22 +16,10 @@
 
 #include "sotto/client.h"
 #include "sotto/crypto.h"
-#include "sotto/model_difference.h"
+#include "sotto/model/kept_release.h"
 #include "sotto/model_info.h"
 
 namespace sotto::posix {
-
-// What model.release says.
-struct KeptRelease {
-  std::string model;
-  uint8_t digest[kSha256Size] = {};
-  uint8_t job_id[kJobIdSize] = {};
-  uint32_t rounds = 0;
-  bool is_final = false;
-  uint8_t check[kModelCheckSize] = {};
-  uint32_t fetched_s = 0;
-  std::string claims;  // printable
-};
 
 // Reads a model.release, or nothing if there is none. Throws a FileError for one that is damaged or
 // of another version, and for any other file; and where ReadKeptText() does.
@@ -69,8 +46,10 @@ class ModelKeeper {
   const std::string& damage() const { return damage_; }
 
   // The files of a folder.
-  static std::string ModelPath(const std::string& folder) { return folder + "/model.bin"; }
-  static std::string ReleasePath(const std::string& folder) { return folder + "/model.release"; }
+  static std::string ModelPath(const std::string& folder) { return folder + "/" + kKeptModelFile; }
+  static std::string ReleasePath(const std::string& folder) {
+    return folder + "/" + kKeptReleaseFile;
+  }
 
  private:
   void Load();

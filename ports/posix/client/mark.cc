@@ -4,8 +4,8 @@
 #include <optional>
 #include <string_view>
 
-#include "kept_lines.h"
 #include "sotto/messages.h"
+#include "sotto/options/kept_lines.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/hex.h"
 #include "sotto/posix/kept_file.h"

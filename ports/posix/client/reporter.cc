@@ -227,6 +227,8 @@ void Reporter::KeptRelease(const Release& release, uint32_t bytes) {
               {"rounds", release.rounds},
               {"state", release.is_final ? "a job that is over" : "a job that goes on"},
               {"bytes", bytes},
+              {"threshold", release.threshold != 0.0f ? fmt::format("{:.9g}", release.threshold)
+                                                      : std::string("none")},
               {"claims", std::string(release.claims.begin(), release.claims.end())}});
 }
 

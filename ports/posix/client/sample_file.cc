@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <utility>
 
-#include "kept_lines.h"
+#include "sotto/options/kept_lines.h"
 #include "sotto/options/numbers.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/kept_file.h"

@@ -231,6 +231,9 @@ struct Release {
   uint32_t rounds = 0;    // of the job, up to this model
   bool is_final = false;  // the job is over
   ByteSpan claims;        // what is claimed for it, in words for people; may hold any bytes
+  // The prediction error (predict.h) above which a sample is an anomaly, positive and normal; 0:
+  // the release came without one.
+  float threshold = 0.0f;
 };
 
 class Client {

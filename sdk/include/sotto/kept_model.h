@@ -11,7 +11,7 @@
 // The flash has the parameters, float32, little endian, and in the page behind them a record:
 //
 //   bytes 0..3    "SoMo"
-//   byte  4       version: 1. A new layout takes the next number
+//   byte  4       version: 1, or 2 with a threshold. A new layout takes the next number
 //   byte  5       1: the job is over; else 0
 //   byte  6       bytes of the claims, at most kMaxClaimsSize
 //   byte  7       0
@@ -19,6 +19,7 @@
 //   bytes 12..27  id of the job
 //   bytes 28..35  the model's check (model_difference.h)
 //   from 36 on    the claims, and zeros up to kMaxClaimsSize
+//   of version 2  the release's threshold, float32
 //   then          the first 8 bytes of SHA-256 of all before them; 0xff up to whole units
 //
 // Torn writes. The record is written after the model, and names its check. A reset within a write,
@@ -92,8 +93,8 @@ class KeptModel {
   Status Restore();
 
   // Notes that the flash holds this release, after a fetch. Does nothing if the record says so
-  // already. Returns kOk, kStoreFailed, kCryptoFailed, or what erase or program returned: then
-  // there is no release.
+  // already. Returns kOk; kInvalidArgument for a threshold that is none (Release::threshold),
+  // kStoreFailed, kCryptoFailed, or what erase or program returned: then there is no release.
   Status Keep(const Release& release);
 
   // What base() holds; null if that is not a released model, or nobody knows. Its claims are in

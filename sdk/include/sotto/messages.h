@@ -229,6 +229,9 @@ struct Reply {
   ByteSpan job_id;  // [kJobIdSize]
   uint32_t rounds = 0;
   ByteSpan claims;
+  // kRelease: the prediction error above which a sample is an anomaly, positive and
+  // normal; 0: the model has none.
+  float threshold = 0.0f;
 
   // kModelChunk: bytes of the code, or of the little-endian float32 parameters (then a multiple of
   // 4), not empty, from the offset asked for.

@@ -192,6 +192,11 @@ int sotto_client_holds_release(const sotto_client* client) {
   return In(client).client.release() != nullptr ? 1 : 0;
 }
 
+float sotto_client_threshold(const sotto_client* client) {
+  const sotto::Release* const release = In(client).client.release();
+  return release != nullptr ? release->threshold : 0.0f;
+}
+
 size_t sotto_predict_floats(const sotto_model* model) {
   return model->predict_floats != nullptr ? model->predict_floats(*model)
                                           : sotto::PredictFloats(*model);
@@ -202,6 +207,15 @@ sotto_status sotto_predict(const sotto_model* model, const float* parameters, co
   return ToC(sotto::Predict(*model, sotto::Span<const float>(parameters, model->parameters),
                             {features, model->inputs}, {scratch, scratch_floats},
                             {outputs, model->outputs}));
+}
+
+sotto_status sotto_prediction_error(const sotto_model* model, const float* parameters,
+                                    const float* features, const float* target, float* scratch,
+                                    size_t scratch_floats, float* outputs, float* error) {
+  const size_t targets = target != nullptr ? model->outputs : 0;
+  return ToC(sotto::PredictionError(*model, sotto::Span<const float>(parameters, model->parameters),
+                                    {features, model->inputs}, {target, targets},
+                                    {scratch, scratch_floats}, {outputs, model->outputs}, error));
 }
 
 uint32_t sotto_predicted_class(const sotto_model* model, const float* outputs) {

@@ -133,6 +133,7 @@ Status Client::OnRelease(const Reply& reply) {
   __builtin_memcpy(release_.job_id, reply.job_id.data(), kJobIdSize);
   release_.rounds = reply.rounds;
   release_.is_final = reply.final;
+  release_.threshold = reply.threshold;
   const size_t size = reply.claims.size() < claims_.size() ? reply.claims.size() : claims_.size();
   if (size != 0) __builtin_memcpy(claims_.data(), reply.claims.data(), size);
   release_.claims = claims_.first(size);

@@ -3,28 +3,41 @@
 #include "sotto/bytes.h"
 #include "sotto/crypto.h"
 #include "sotto/model_difference.h"
+#include "sotto/num.h"
 
 namespace sotto {
 namespace {
 
-constexpr uint32_t kMagic = 0x6f4d6f53;  // "SoMo"
-constexpr uint8_t kVersion = 1;
+constexpr uint32_t kMagic = 0x6f4d6f53;   // "SoMo"
+constexpr uint8_t kWithoutThreshold = 1;  // versions
+constexpr uint8_t kWithThreshold = 2;
 constexpr size_t kJobAt = 12;
 constexpr size_t kCheckAt = kJobAt + kJobIdSize;
 constexpr size_t kClaimsAt = kCheckAt + kModelCheckSize;
-constexpr size_t kBodySize = kClaimsAt + kMaxClaimsSize;
+constexpr size_t kThresholdAt = kClaimsAt + kMaxClaimsSize;
 constexpr size_t kSumSize = 8;
-constexpr size_t kRecordSize = kBodySize + kSumSize;
+constexpr size_t kLongestRecord = kThresholdAt + sizeof(float) + kSumSize;
 constexpr size_t kSmallestPage = 256;
-static_assert(kRecordSize <= kSmallestPage, "a record fits into a page");
+static_assert(kLongestRecord <= kSmallestPage, "a record fits into a page");
+
+// Bytes in front of the sum, by the record's version.
+size_t BodySize(const uint8_t* record) {
+  return record[4] == kWithThreshold ? kThresholdAt + sizeof(float) : kThresholdAt;
+}
 
 Status SumOf(const uint8_t* record, uint8_t (&digest)[kSha256Size]) {
-  return Sha256Digest({record, kBodySize}, digest);
+  return Sha256Digest({record, BodySize(record)}, digest);
+}
+
+float ThresholdIn(const uint8_t* record) {
+  return record[4] == kWithThreshold ? FloatFromBits(LoadU32Le(record + kThresholdAt)) : 0.0f;
 }
 
 bool HasForm(const uint8_t* record) {
-  return LoadU32Le(record) == kMagic && record[4] == kVersion && record[5] <= 1 &&
-         record[6] <= kMaxClaimsSize && record[7] == 0;
+  const bool is_known = record[4] == kWithoutThreshold ||
+                        (record[4] == kWithThreshold && IsPositiveNormal(ThresholdIn(record)));
+  return LoadU32Le(record) == kMagic && is_known && record[5] <= 1 && record[6] <= kMaxClaimsSize &&
+         record[7] == 0;
 }
 
 // Whether the record is whole, and of the model.
@@ -32,7 +45,7 @@ Status IsOf(const uint8_t* record, Span<const float> model, bool* is_of) {
   *is_of = false;
   uint8_t digest[kSha256Size] = {};
   if (Status s = SumOf(record, digest); s != Status::kOk) return s;
-  if (!HasForm(record) || __builtin_memcmp(digest, record + kBodySize, kSumSize) != 0) {
+  if (!HasForm(record) || __builtin_memcmp(digest, record + BodySize(record), kSumSize) != 0) {
     return Status::kOk;
   }
   uint8_t check[kModelCheckSize] = {};
@@ -47,27 +60,32 @@ Release ReadRecord(const uint8_t* record) {
   release.rounds = LoadU32Le(record + 8);
   __builtin_memcpy(release.job_id, record + kJobAt, kJobIdSize);
   release.claims = {record + kClaimsAt, record[6]};
+  release.threshold = ThresholdIn(record);
   return release;
 }
 
 //   record  zeros
 Status WriteRecord(const Release& release, Span<const float> model,
-                   uint8_t (&record)[kRecordSize]) {
+                   uint8_t (&record)[kLongestRecord], size_t* record_size) {
   const size_t claims =
       release.claims.size() < kMaxClaimsSize ? release.claims.size() : kMaxClaimsSize;
   StoreU32Le(kMagic, record);
-  record[4] = kVersion;
+  const bool has_threshold = release.threshold != 0.0f;
+  if (has_threshold && !IsPositiveNormal(release.threshold)) return Status::kInvalidArgument;
+  record[4] = has_threshold ? kWithThreshold : kWithoutThreshold;
   record[5] = release.is_final ? 1 : 0;
   record[6] = static_cast<uint8_t>(claims);
   StoreU32Le(release.rounds, record + 8);
   __builtin_memcpy(record + kJobAt, release.job_id, kJobIdSize);
   if (claims != 0) __builtin_memcpy(record + kClaimsAt, release.claims.data(), claims);
+  if (has_threshold) StoreU32Le(FloatBits(release.threshold), record + kThresholdAt);
   uint8_t check[kModelCheckSize] = {};
   if (Status s = ModelCheck(model, check); s != Status::kOk) return s;
   __builtin_memcpy(record + kCheckAt, check, kModelCheckSize);
   uint8_t digest[kSha256Size] = {};
   if (Status s = SumOf(record, digest); s != Status::kOk) return s;
-  __builtin_memcpy(record + kBodySize, digest, kSumSize);
+  __builtin_memcpy(record + BodySize(record), digest, kSumSize);
+  *record_size = BodySize(record) + kSumSize;
   return Status::kOk;
 }
 
@@ -137,9 +155,10 @@ Status KeptModel::Restore() {
 Status KeptModel::Keep(const Release& release) {
   has_release_ = false;
   if (!IsUsable()) return Status::kStoreFailed;
-  uint8_t record[kRecordSize] = {};
-  if (Status s = WriteRecord(release, base(), record); s != Status::kOk) return s;
-  if (Status s = Replace(RecordAt(), record); s != Status::kOk) return s;
+  uint8_t record[kLongestRecord] = {};
+  size_t size = 0;
+  if (Status s = WriteRecord(release, base(), record, &size); s != Status::kOk) return s;
+  if (Status s = Replace(RecordAt(), ByteSpan(record).first(size)); s != Status::kOk) return s;
   release_ = ReadRecord(flash_.begin + RecordAt());
   has_release_ = true;
   return Status::kOk;

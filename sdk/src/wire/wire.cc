@@ -91,7 +91,8 @@ bool IsWithinLimits(const Reply& r) {
       return !r.bytes.empty();
     case Reply::Kind::kRelease:
       return r.job_id.size() == kJobIdSize && r.claims.size() <= kMaxClaimsSize &&
-             !r.model.check.empty() && IsWithinLimits(r.model);
+             (r.threshold == 0.0f || IsPositiveNormal(r.threshold)) && !r.model.check.empty() &&
+             IsWithinLimits(r.model);
     case Reply::Kind::kError:
       return static_cast<uint8_t>(r.code) <= kLastErrorCode && r.bytes.size() <= kMaxModelNameSize;
     case Reply::Kind::kDescriptionChunk:
@@ -229,6 +230,7 @@ bool ReplyFields(Way& way, Wire& wire, Ours& r) {
     way(m.release.rounds, r.rounds);
     way(m.release.final, r.final);
     way(m.release.claims, r.claims);
+    way(m.release.threshold, r.threshold);
   } else {
     return way.Is(wire, sotto_Reply_done_tag, r, Kind::kDone);
   }

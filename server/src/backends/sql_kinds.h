@@ -186,6 +186,15 @@ inline constexpr RecordKind kRecordKinds[] = {
      "SELECT count(*) > 0 FROM models WHERE job = ? AND round > ?",
      "SELECT count(*) FROM models JOIN chain ON kind = 'model' AND first_key = job "
      "AND second_key = round AND third_key = 0"},
+    {"threshold",
+     3,
+     {{"thresholds",
+       "SELECT job, round, number, threshold, attached FROM thresholds "
+       "WHERE job = ? AND round = ? AND number = ?"}},
+     [](const int64_t* keys) {
+       return fmt::format("threshold {} of the model of round {} of job {}", keys[2], keys[1] + 1,
+                          keys[0]);
+     }},
     {"figures",
      3,
      {{"round_records",

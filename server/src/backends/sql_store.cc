@@ -9,6 +9,7 @@
 #include "backends/sql_ledger.h"
 #include "base/bytes.h"
 #include "sotto/bytes.h"
+#include "sotto/num.h"
 #include "sotto/posix/run_key.h"
 #include "store/history.h"
 #include "store/recovery.h"
@@ -314,6 +315,45 @@ StoredModel SqlStore::ReadModel(int64_t job, int64_t round) {
   const std::vector<float> parameters = FloatsOf(row.Blob(0));
   const ByteSpan state = row.Blob(1);
   return {parameters, {state.begin(), state.end()}, row.Real(2)};
+}
+
+void SqlStore::AttachThreshold(const ModelThreshold& t) {
+  if (!IsPositiveNormal(t.threshold)) {
+    throw std::invalid_argument(
+        fmt::format("{}: a threshold of {} cannot be attached: it must be above 0",
+                    database_.name(), t.threshold));
+  }
+  Commit commit(*this);
+  Statement row(database_,
+                "SELECT (SELECT count(*) FROM thresholds WHERE job = r.job AND round = r.round) "
+                "FROM releases AS r WHERE job = ? AND round = ?");
+  if (!row.Bind(t.job, t.round).Step()) {
+    database_.Refuse(fmt::format("it has no release of round {} of job {}", t.round + 1, t.job));
+  }
+  const int64_t number = row.Integer(0) + 1;
+  Insert(database_, "thresholds",
+         {{"job", t.job},
+          {"round", t.round},
+          {"number", number},
+          {"threshold", double{t.threshold}},
+          {"attached", SecondsSince1970()}});
+  Chain(database_).Append({"threshold", {t.job, t.round, number}});
+  commit.Finish();
+}
+
+std::vector<ModelThreshold> SqlStore::Thresholds() {
+  const Transaction moment(database_, Transaction::Kind::kRead);
+  std::vector<ModelThreshold> thresholds;
+  Statement row(database_,
+                "SELECT job, round, number, threshold FROM thresholds AS t WHERE number = "
+                "(SELECT max(number) FROM thresholds WHERE job = t.job AND round = t.round) "
+                "ORDER BY job, round");
+  while (row.Step()) {
+    const RecordName name = {"threshold", {row.Integer(0), row.Integer(1), row.Integer(2)}};
+    Chain(database_).RequireIntact(name);
+    thresholds.push_back({name.keys[0], name.keys[1], static_cast<float>(row.Real(3))});
+  }
+  return thresholds;
 }
 
 void SqlStore::BeginJob(const JobRecord& record) {

@@ -71,6 +71,8 @@ class SqlStore final : public Store {
   std::vector<uint8_t> ReadDescription(int64_t job) override;
   std::vector<int64_t> ListModels(int64_t job) override;
   StoredModel ReadModel(int64_t job, int64_t round) override;
+  void AttachThreshold(const ModelThreshold& threshold) override;
+  std::vector<ModelThreshold> Thresholds() override;
 
   void ClaimJobs() override;
   void RequireServer() override;

@@ -14,7 +14,7 @@
 
 namespace sotto::server {
 
-inline constexpr int64_t kSchemaVersion = 8;
+inline constexpr int64_t kSchemaVersion = 9;
 
 // SQLite keeps this text, its comments included, and a store is refused if its text differs. Two
 // columns are 0 in every store: store.former_version and jobs.surcharge.
@@ -83,6 +83,15 @@ CREATE TABLE models (
   optimiser_state BLOB NOT NULL,
   next_clip_l2 REAL NOT NULL,  -- of the next round
   PRIMARY KEY (job, round)
+) STRICT;
+CREATE TABLE thresholds (  -- of prediction errors, each of a released model
+  job INTEGER NOT NULL,
+  round INTEGER NOT NULL,
+  number INTEGER NOT NULL,  -- of the model's thresholds, from 1; the last one holds
+  threshold REAL NOT NULL,
+  attached INTEGER NOT NULL,
+  PRIMARY KEY (job, round, number),
+  FOREIGN KEY (job, round) REFERENCES releases (job, round)
 ) STRICT;
 CREATE TABLE descriptions (
   job INTEGER PRIMARY KEY REFERENCES jobs (number),

@@ -42,6 +42,7 @@ posix::Command ModelExportCommand();
 posix::Command ModelPredictCommand();
 posix::Command ModelEvaluateCommand();
 posix::Command ModelThresholdCommand();
+posix::Command ModelAttachCommand();
 
 posix::Command DataCommand();
 

@@ -333,9 +333,9 @@ posix::Command ModelCommand() {
   posix::Command model = posix::CommandOf(
       "model",
       "list the named models; show what a model is and costs; export, evaluate, predict, find "
-      "a threshold",
+      "or attach a threshold",
       {ShowCommand(), ModelExportCommand(), ModelPredictCommand(), ModelEvaluateCommand(),
-       ModelThresholdCommand(),
+       ModelThresholdCommand(), ModelAttachCommand(),
        TablesCommand("kinds", "the kinds of layers and of steps in model files",
                      posix::KindsTables)});
   model.run = ListModels;

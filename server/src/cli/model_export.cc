@@ -75,14 +75,14 @@ void ExportModel(const ExportOptions& o) {
   if (o.threshold) {
     SetThreshold(static_cast<float>(*o.threshold), *opened.model, &opened.metadata);
   }
-  const bool prepares = !opened.model->preparation.empty();
-  if (prepares) opened.metadata.emplace_back("samples", format.holds_net ? "raw" : "prepared");
   OutputFile file(output);
-  file.stream() << format.write(opened.trained());
+  file.stream() << FileOf(format, opened.trained());
   file.Finish();
   fmt::print("{}: {}, {} parameters of model {}{}\n", o.out, format.name, opened.parameters.size(),
              opened.model->name, DescribeRelease(opened.metadata));
-  if (prepares) fmt::print("{}\n", format.holds_net ? kTakesRaw : kTakesPrepared);
+  if (!opened.model->preparation.empty()) {
+    fmt::print("{}\n", format.holds_net ? kTakesRaw : kTakesPrepared);
+  }
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ posix::Command ModelExportCommand() {
                     "of an autoencoder or a regression: the prediction error above which a sample "
                     "is an anomaly, as `sotto model threshold` finds it; a header has it as "
                     "kThreshold, other files among their metadata")
-              .Within({-kLargest, kLargest})
+              .Within({0, kLargest, true})
               .ByDefault("the one that SOURCE has, if any"),
           ExportRow("out", &ExportOptions::out, "the file to write").Required(),
       })

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string_view>
 
@@ -21,10 +22,12 @@
 #include "export/parameters.h"
 #include "plans/claim_kinds.h"
 #include "sotto/data/source.h"
+#include "sotto/model/kept_release.h"
 #include "sotto/model/layer_kinds.h"
 #include "sotto/model/model_bundle.h"
 #include "sotto/model/model_text.h"
 #include "sotto/models.h"
+#include "sotto/posix/check.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/terminal.h"
 #include "views/report.h"
@@ -43,6 +46,7 @@ struct Released {
   int64_t round = 0;
   std::vector<float> parameters;
   std::optional<LedgerEntry> entry;  // absent: with which the job began
+  std::optional<float> threshold;
 };
 
 bool IsStore(const std::string& path) {
@@ -112,6 +116,9 @@ Released ReadReleased(const ModelSource& source) {
     released.parameters = store->ReadModel(job, released.round).parameters;
     for (const LedgerEntry& entry : store->Ledger()) {
       if (entry.job == job && int64_t{entry.round} == released.round) released.entry = entry;
+    }
+    for (const ModelThreshold& each : store->Thresholds()) {
+      if (each.job == job && each.round == released.round) released.threshold = each.threshold;
     }
   });
   return released;
@@ -184,6 +191,9 @@ OpenedModel OpenReleased(const ModelSource& source) {
   opened.model = source.model.empty() ? released.model : OpenGiven(source);
   RequireModelOf(source, released, *opened.model);
   opened.metadata = MetadataOf(released);
+  if (released.threshold) SetThreshold(*released.threshold, *opened.model, &opened.metadata);
+  opened.job = released.job.number;
+  opened.round = released.round;
   opened.parameters = std::move(released.parameters);
   return opened;
 }
@@ -202,6 +212,26 @@ std::string NameIn(const std::string& path) {
   return "";
 }
 
+// What the device that keeps this file knows of it; absent: nobody keeps it (--keep-model of
+// sotto-client), or it has changed since.
+std::optional<posix::KeptRelease> KeptReleaseOf(const std::string& path,
+                                                const std::vector<float>& parameters) {
+  const std::filesystem::path file(path);
+  if (file.filename() != posix::kKeptModelFile) return std::nullopt;
+  const std::string beside = file.parent_path() / posix::kKeptReleaseFile;
+  const std::optional<std::string> text = posix::ReadTextFile(beside);
+  if (!text) return std::nullopt;
+  uint8_t check[kModelCheckSize] = {};
+  posix::Check(ModelCheck({parameters.data(), parameters.size()}, check), "the model's check");
+  try {
+    const posix::KeptRelease kept = posix::ParseKeptRelease(*text);
+    const bool is_its = std::equal(std::begin(check), std::end(check), std::begin(kept.check));
+    return is_its ? std::optional(kept) : std::nullopt;
+  } catch (const posix::FileError& error) {
+    throw std::invalid_argument(fmt::format("{}: {}", beside, error.what()));
+  }
+}
+
 OpenedModel OpenFile(const ModelSource& source) {
   if (source.round || source.job) {
     Refuse(source, "--round and --job choose a model of a store; this is a file of one model");
@@ -210,6 +240,10 @@ OpenedModel OpenFile(const ModelSource& source) {
   const std::string name = source.model.empty() ? NameIn(source.path) : "";
   opened.model = OpenNamed(source, name);
   opened.parameters = ReadModelParameters(source.path, *opened.model, &opened.metadata);
+  const std::optional<posix::KeptRelease> kept = KeptReleaseOf(source.path, opened.parameters);
+  if (kept && kept->threshold != 0) {
+    SetThreshold(kept->threshold, *opened.model, &opened.metadata);
+  }
   return opened;
 }
 

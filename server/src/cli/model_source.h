@@ -29,6 +29,8 @@ struct OpenedModel {
   posix::SharedModel model;
   std::vector<float> parameters;
   Metadata metadata;  // model, digest; of a store the round and what is claimed of it
+  int64_t job = 0;    // of a store, its number; 0: of a file
+  int64_t round = 0;  // of a store, from 0; kFirstModel: with which the job began
 
   TrainedModel trained() const {
     return {*model, {parameters.data(), parameters.size()}, metadata};

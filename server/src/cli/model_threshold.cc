@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "base/counted.h"
 #include "cli/commands.h"
+#include "cli/model_attach.h"
 #include "cli/model_source.h"
 #include "cli/rows.h"
 #include "evaluation/evaluation.h"
@@ -28,28 +30,32 @@ struct ThresholdOptions {
   SamplesSource samples;
   std::optional<double> quantile;
   std::string labels;
+  std::optional<double> threshold;
+  bool attach = false;
   std::string json;
 };
 
 using ThresholdRow = posix::Field<ThresholdOptions>;
 
+constexpr double kLargestError = std::numeric_limits<float>::max();
+
 // What the command finds.
 struct Finding {
   float threshold = 0;
   KnownErrors errors;
-  std::optional<double> quantile;  // of the normal samples; absent: the largest F1
+  std::optional<double> quantile;  // of the normal samples
+  bool is_given = false;           // else without a quantile: the largest F1
 
   bool has_labels() const { return !errors.anomalous.empty(); }
 };
 
 void RequireOptions(const ThresholdOptions& o, const ModelInfo& model) {
-  if (!HasErrors(model)) {
+  RequireErrors(model);
+  if (o.threshold && o.quantile) {
     throw std::invalid_argument(
-        fmt::format("model {} tells classes apart: it has no prediction errors; a threshold is for "
-                    "an autoencoder or a regression",
-                    model.name));
+        "--threshold says which threshold is judged, --quantile finds one; give one of the two");
   }
-  if (!o.quantile && o.labels.empty()) {
+  if (!o.threshold && !o.quantile && o.labels.empty()) {
     throw std::invalid_argument(
         "say how to find the threshold: --quantile 0.99 if all samples are normal, or --labels "
         "COLUMN if a column says which are anomalies");
@@ -99,17 +105,27 @@ KnownErrors Parted(const ThresholdOptions& o, const Dataset& data,
 Finding Find(const ThresholdOptions& o, KnownErrors errors) {
   Finding found;
   found.quantile = o.quantile;
-  found.threshold = o.quantile ? ErrorQuantile(errors.normal, *o.quantile) : BestThreshold(errors);
+  found.is_given = o.threshold.has_value();
+  found.threshold = o.threshold  ? static_cast<float>(*o.threshold)
+                    : o.quantile ? ErrorQuantile(errors.normal, *o.quantile)
+                                 : BestThreshold(errors);
   found.errors = std::move(errors);
   return found;
+}
+
+std::string DescribeHow(const Finding& found, const std::string& normal) {
+  if (found.is_given) {
+    return fmt::format("{} of {} have a larger error",
+                       Detect({found.errors.normal, {}}, found.threshold).alarms, normal);
+  }
+  if (!found.quantile) return "the largest F1 of all thresholds";
+  return fmt::format("{} of {} have no larger error", *found.quantile, normal);
 }
 
 std::string Describe(const Finding& found) {
   const KnownErrors& errors = found.errors;
   const std::string normal = Counted(errors.normal.size(), "normal sample");
-  const std::string how =
-      found.quantile ? fmt::format("{} of {} have no larger error", *found.quantile, normal)
-                     : "the largest F1 of all thresholds";
+  const std::string how = DescribeHow(found, normal);
   std::string text = fmt::format(
       "threshold {:.9g}: {}\nerrors of normal samples: median {:.4g}, "
       "largest {:.4g}\n",
@@ -133,7 +149,7 @@ Json ToJson(const Finding& found, const Metadata& metadata) {
   Json json;
   for (const auto& [name, value] : metadata) json["model"][name] = value;
   json["threshold"] = Shortest(found.threshold);
-  json["found_by"] = found.quantile ? "quantile" : "largest-f1";
+  json["found_by"] = found.is_given ? "given" : found.quantile ? "quantile" : "largest-f1";
   json["quantile"] = found.quantile ? Json(*found.quantile) : Json();
   json["samples"] = errors.normal.size() + errors.anomalous.size();
   json["median_error"] = Shortest(ErrorQuantile(errors.normal, 0.5));
@@ -142,11 +158,11 @@ Json ToJson(const Finding& found, const Metadata& metadata) {
        {"anomalies", "auc", "alarms", "true_alarms", "precision", "recall", "f1"}) {
     json[name] = nullptr;
   }
-  if (!found.has_labels()) return json;
   const Detection at = Detect(errors, found.threshold);
+  json["alarms"] = at.alarms;
+  if (!found.has_labels()) return json;
   json["anomalies"] = at.anomalies;
   json["auc"] = AreaUnderCurve(errors);
-  json["alarms"] = at.alarms;
   json["true_alarms"] = at.true_alarms;
   json["precision"] = at.precision();
   json["recall"] = at.recall();
@@ -159,9 +175,12 @@ void RunThreshold(const ThresholdOptions& o) {
                  {o.samples.data, o.samples.trained_on, o.source.model});
   const OpenedModel opened = OpenModelSource(o.source);
   RequireOptions(o, *opened.model);
+  if (o.attach) RequirePlaceForThreshold(o.source, opened);
   const SharedDataset data = OpenSamplesOf(o, *opened.model);
   const Finding found = Find(o, Parted(o, *data, ErrorsOf(opened, *data)));
-  PrintResults(o.json, Describe(found), ToJson(found, opened.metadata));
+  const std::string attached =
+      o.attach ? AttachThreshold(o.source, opened, found.threshold) : std::string();
+  PrintResults(o.json, Describe(found) + attached, ToJson(found, opened.metadata));
 }
 
 }  // namespace
@@ -182,6 +201,13 @@ posix::Command ModelThresholdCommand() {
           ThresholdRow("labels", &ThresholdOptions::labels,
                        "the column of --data that is 1 for an anomaly and 0 for a normal sample; "
                        "of an autoencoder"),
+          ThresholdRow("threshold", &ThresholdOptions::threshold,
+                       "judge this threshold, and find none")
+              .Within({0, kLargestError, true})
+              .ByDefault("one is found"),
+          ThresholdRow("attach", &ThresholdOptions::attach,
+                       "attach the threshold to the model where SOURCE has it, as `sotto model "
+                       "attach` does"),
           JsonRow<ThresholdOptions>(),
       })
       .Runs(RunThreshold);

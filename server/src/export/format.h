@@ -22,9 +22,10 @@ using Metadata = std::vector<std::pair<std::string, std::string>>;
 std::string ValueOf(const Metadata& metadata, std::string_view name);
 
 // The threshold for prediction errors that a model comes with, its metadata `threshold`; absent if
-// it has none. Throws std::invalid_argument without the file's name if it is no number.
+// it has none. Throws std::invalid_argument without the file's name if it is no number above 0.
 std::optional<float> ThresholdIn(const Metadata& metadata);
-// Sets it. Throws std::invalid_argument for a model whose errors are no numbers: see HasErrors().
+// Sets it. Throws std::invalid_argument for a model whose errors are no numbers (HasErrors()), and
+// for a threshold that is not above 0.
 void SetThreshold(float threshold, const ModelInfo& model, Metadata* metadata);
 
 // A trained model that leaves.
@@ -50,7 +51,8 @@ struct ExportFormat {
   std::string (*write)(const TrainedModel& model);
   // The content of a file. Throws std::invalid_argument without the file's name.
   ModelContent (*read)(const std::string& bytes);
-  const char* packages = "";  // Debian's names
+  const char* packages = "";    // Debian's names
+  bool keeps_metadata = false;  // a file that is read back says what it was written with
 };
 
 // Throws std::invalid_argument, with what to do, if the format has no writer.
@@ -61,6 +63,14 @@ const std::vector<ExportFormat>& ExportFormats();
 // The format of that name, or of a file of that name; null if there is none.
 const ExportFormat* FindFormat(std::string_view name);
 const ExportFormat* FormatOfFile(std::string_view path);
+
+// The format of a file's bytes, of those that are read back; null: float32 as --model-out writes
+// them, or no such file.
+const ExportFormat* FormatOfContent(const std::string& bytes, const ModelInfo& model);
+
+// The content of a file. Its metadata say in `samples` whether the net takes raw samples or
+// prepared ones, if its model prepares them.
+std::string FileOf(const ExportFormat& format, TrainedModel model);
 
 // The parameters in a file's bytes: of a format that is read back, or float32 as --model-out writes
 // them. `metadata` gets what the file says of itself.

@@ -9,6 +9,7 @@
 #include "export/predictor.h"
 #include "export/writers.h"
 #include "sotto/crypto.h"
+#include "sotto/num.h"
 #include "sotto/options/numbers.h"
 #include "sotto/posix/check.h"
 #include "sotto/posix/hex.h"
@@ -107,9 +108,9 @@ std::optional<float> ThresholdIn(const Metadata& metadata) {
   const std::string text = ValueOf(metadata, "threshold");
   if (text.empty()) return std::nullopt;
   const std::optional<double> number = posix::ParseReal(text);
-  if (number && std::isfinite(*number)) return static_cast<float>(*number);
+  if (number && IsPositiveNormal(static_cast<float>(*number))) return static_cast<float>(*number);
   throw std::invalid_argument(
-      fmt::format("its threshold is \"{}\", which is no number; export it again, or "
+      fmt::format("its threshold is \"{}\", which is no number above 0; export it again, or "
                   "take threshold out of its metadata",
                   text));
 }
@@ -121,6 +122,9 @@ void SetThreshold(float threshold, const ModelInfo& model, Metadata* metadata) {
                     "prediction errors of an autoencoder or a regression",
                     threshold, model.name));
   }
+  if (!IsPositiveNormal(threshold)) {
+    throw std::invalid_argument(fmt::format("--threshold {:.9g}: it must be above 0", threshold));
+  }
   const auto is_threshold = [](const auto& item) { return item.first == "threshold"; };
   metadata->erase(std::remove_if(metadata->begin(), metadata->end(), is_threshold),
                   metadata->end());
@@ -131,9 +135,9 @@ void SetThreshold(float threshold, const ModelInfo& model, Metadata* metadata) {
 const std::vector<ExportFormat>& ExportFormats() {
   static const std::vector<ExportFormat> kFormats = {
       {"safetensors", ".safetensors", "", "a tensor a name, for PyTorch and others, with metadata",
-       false, WriteSafetensors, ReadSafetensors},
+       false, WriteSafetensors, ReadSafetensors, "", true},
       {"npz", ".npz", std::string_view("PK\x03\x04", 4), "the same tensors for numpy.load", false,
-       WriteNpz, ReadNpz},
+       WriteNpz, ReadNpz, "", true},
       {"npy", ".npy", "\x93NUMPY", "all parameters as one vector, in Sotto's order", false,
        WriteNpy, ReadNpy},
       {"header", ".h", "",
@@ -167,14 +171,24 @@ const ExportFormat* FormatOfFile(std::string_view path) {
   return nullptr;
 }
 
+const ExportFormat* FormatOfContent(const std::string& bytes, const ModelInfo& model) {
+  if (const ExportFormat* format = FormatOfBytes(bytes)) return format;
+  const bool is_raw = bytes.size() == 4 * size_t{model.parameters};
+  return !is_raw && IsSafetensors(bytes) ? FindFormat("safetensors") : nullptr;
+}
+
+std::string FileOf(const ExportFormat& format, TrainedModel model) {
+  if (!model.info.preparation.empty()) {
+    model.metadata.emplace_back("samples", format.holds_net ? "raw" : "prepared");
+  }
+  return format.write(model);
+}
+
 std::vector<float> ParametersFromBytes(const std::string& bytes, const ModelInfo& model,
                                        Metadata* metadata) {
   const size_t raw_size = 4 * size_t{model.parameters};
   std::vector<float> parameters;
-  const ExportFormat* format = FormatOfBytes(bytes);
-  if (format == nullptr && bytes.size() != raw_size && IsSafetensors(bytes)) {
-    format = FindFormat("safetensors");
-  }
+  const ExportFormat* const format = FormatOfContent(bytes, model);
   if (format != nullptr) {
     ModelContent content = format->read(bytes);
     *metadata = content.metadata;

@@ -33,11 +33,14 @@ std::map<int64_t, LedgerEntry> LastEntries(Store& store) {
 
 // Two answers have the same mark once in 2^21 times: three bytes of a varint. A server that starts
 // anew says the same, and needs no store for it.
-uint32_t MarkOf(ByteSpan check, uint32_t rounds, bool is_final) {
+//   threshold  0: there is none
+uint32_t MarkOf(ByteSpan check, uint32_t rounds, bool is_final, float threshold) {
   std::vector<uint8_t> bytes(check.begin(), check.end());
-  bytes.resize(check.size() + 5);
-  StoreU32Le(rounds, &bytes[check.size()]);
-  bytes.back() = is_final ? 1 : 0;
+  const size_t size = check.size();
+  bytes.resize(size + (threshold != 0 ? 9 : 5));
+  StoreU32Le(rounds, &bytes[size]);
+  bytes[size + 4] = is_final ? 1 : 0;
+  if (threshold != 0) StoreU32Le(FloatBits(threshold), &bytes[size + 5]);
   uint8_t digest[kSha256Size];
   posix::Check(Sha256Digest({bytes.data(), bytes.size()}, digest), "the mark of a release");
   return std::max<uint32_t>(1, LoadU32Le(digest) % kMarks);
@@ -68,14 +71,31 @@ Releases::Digest Releases::DigestOf(const ModelInfo& model) {
 
 void Releases::Show(const Digest& digest, Entry entry) {
   newest_model_ = entry.model;
-  const std::array<uint8_t, kModelCheckSize> check = entry.codes->NewestCheck();
-  entry.mark = MarkOf({check.data(), check.size()}, entry.rounds, entry.is_final);
+  SetThreshold(&entry);
   newest_[digest] = std::move(entry);
+}
+
+// With the mark, which covers it.
+void Releases::SetThreshold(Entry* entry) const {
+  entry->threshold = 0;
+  for (const ModelThreshold& each : thresholds_) {
+    const bool is_its = each.job == entry->job && each.round + 1 == int64_t{entry->rounds};
+    if (is_its) entry->threshold = each.threshold;
+  }
+  const std::array<uint8_t, kModelCheckSize> check = entry->codes->NewestCheck();
+  entry->mark =
+      MarkOf({check.data(), check.size()}, entry->rounds, entry->is_final, entry->threshold);
+}
+
+void Releases::OnThresholds(std::vector<ModelThreshold> thresholds) {
+  thresholds_ = std::move(thresholds);
+  for (auto& [digest, entry] : newest_) SetThreshold(&entry);
 }
 
 Releases::Entry Releases::ReadEntry(Store& store, const History& history, const JobEntry& job,
                                     const posix::SharedModel& model) {
   Entry entry;
+  entry.job = job.number;
   std::copy_n(job.job_id, kJobIdSize, entry.job_id.begin());
   entry.model = model->name;
   entry.rounds = static_cast<uint32_t>(job.released);
@@ -91,6 +111,7 @@ Releases::Entry Releases::ReadEntry(Store& store, const History& history, const 
 std::vector<std::string> Releases::Load(Store& store, int64_t served) {
   const History history = store.ReadHistory();
   const std::map<int64_t, LedgerEntry> entries = LastEntries(store);
+  thresholds_ = store.Thresholds();
   std::vector<std::string> wrong;
   const auto try_with = [&](const JobEntry& job, const auto& read) {
     try {
@@ -125,8 +146,10 @@ std::vector<std::string> Releases::Load(Store& store, int64_t served) {
   return wrong;
 }
 
-void Releases::OnBegin(const Job& job, const std::vector<privacy::Claim>& claims, bool is_seeded) {
+void Releases::OnBegin(int64_t number, const Job& job, const std::vector<privacy::Claim>& claims,
+                       bool is_seeded) {
   served_ = {};
+  served_.job = number;
   served_digest_ = DigestOf(*job.config().model);
   std::copy_n(job.job_id(), kJobIdSize, served_.job_id.begin());
   served_.model = job.config().model->name;
@@ -172,6 +195,7 @@ Reply Releases::AnswerRelease(const Request& request) {
   reply.rounds = entry.rounds;
   reply.final = entry.is_final;
   reply.claims = BytesOfText(entry.claims, kMaxClaimsSize);
+  reply.threshold = entry.threshold;
   return reply;
 }
 

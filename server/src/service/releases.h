@@ -41,14 +41,19 @@ class Releases {
   std::vector<std::string> Load(Store& store, int64_t served);
 
   // The job that runs from now on; what it has released so far.
+  //   number  in the store
   //   claims  after that; of no interest before its first release
-  void OnBegin(const Job& job, const std::vector<privacy::Claim>& claims, bool is_seeded);
+  void OnBegin(int64_t number, const Job& job, const std::vector<privacy::Claim>& claims,
+               bool is_seeded);
   // It has shown a release.
   //   rounds  released so far
   void OnRelease(uint32_t rounds, const std::vector<privacy::Claim>& claims);
   // It is over.
   //   is_final  no later start goes on with it
   void OnEnd(bool is_final);
+
+  // Of all models that have one. A model gets another one at any time: `sotto model attach`.
+  void OnThresholds(std::vector<ModelThreshold> thresholds);
 
   // See JobSource. A reply's bytes live until the next call of another method.
   Reply AnswerRelease(const Request& request);
@@ -58,12 +63,14 @@ class Releases {
  private:
   using Digest = std::array<uint8_t, kSha256Size>;
   struct Entry {
+    int64_t job = 0;  // its number in the store
     std::array<uint8_t, kJobIdSize> job_id{};
     std::string model;
     uint32_t rounds = 0;  // released
     bool is_final = false;
     bool is_seeded = false;
     std::string claims;
+    float threshold = 0;  // 0: there is none
     std::shared_ptr<ModelCodes> codes;
     uint32_t mark = 0;  // Reply::release
   };
@@ -71,6 +78,7 @@ class Releases {
   static Digest DigestOf(const ModelInfo& model);
   static Entry ReadEntry(Store& store, const History& history, const JobEntry& job,
                          const posix::SharedModel& model);
+  void SetThreshold(Entry* entry) const;
   void Show(const Digest& digest, Entry entry);
 
   const uint32_t poll_interval_ms_;
@@ -78,6 +86,7 @@ class Releases {
   std::string newest_model_;        // the name of the one that was released last
   Digest served_digest_{};
   Entry served_;  // of the job that runs, or ran last
+  std::vector<ModelThreshold> thresholds_;
 };
 
 }  // namespace sotto::server

@@ -143,6 +143,7 @@ ServerEvents ServeSession::Events() {
     monitor_.Alive(server_, fleet_.devices()->eligible(), now_ms);
     if (const std::string warning = fleet_.TakeWarning(); !warning.empty()) Warn(warning);
     SayDue();
+    ShowThresholds();
     live_.Alive(now_ms);
     if (page_) {
       page_->OnQueue(Queue());
@@ -289,6 +290,7 @@ std::optional<History> ServeSession::LookAgain(std::optional<int64_t>* seen) {
   if (*seen == record) return std::nullopt;
   History history = shared_.ReadHistory();
   KeepQueue(history);
+  KeepThresholds();
   *seen = record;
   return history;
 }
@@ -328,6 +330,24 @@ void ServeSession::KeepQueue(const History& history) {
   requests_.swap(requests);
 }
 
+// From the pool.
+void ServeSession::KeepThresholds() {
+  std::vector<ModelThreshold> thresholds;
+  shared_.With([&](Store& store) { thresholds = store.Thresholds(); });
+  const std::lock_guard<std::mutex> lock(mutex_);
+  thresholds_ = std::move(thresholds);
+}
+
+// What somebody has attached since.
+void ServeSession::ShowThresholds() {
+  std::optional<std::vector<ModelThreshold>> thresholds;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    thresholds.swap(thresholds_);
+  }
+  if (thresholds) releases_.OnThresholds(std::move(*thresholds));
+}
+
 nlohmann::ordered_json ServeSession::Overview() {
   nlohmann::ordered_json overview;
   shared_.With([&](Store& store) { overview = OverviewOfStore(store, Audience::kOperator); });
@@ -337,7 +357,8 @@ nlohmann::ordered_json ServeSession::Overview() {
 void ServeSession::OnBegin() {
   SayDue();
   served_ = std::move(made_);
-  releases_.OnBegin(served_->job(), served_->job().Spent().claims, is_made_seeded_);
+  releases_.OnBegin(served_->number(), served_->job(), served_->job().Spent().claims,
+                    is_made_seeded_);
   served_->Begin();
   device_states_.OnJob();
   if (page_) {

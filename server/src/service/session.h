@@ -69,6 +69,8 @@ class ServeSession : private JobSource {
   void SayLater(const std::string& line);
   void SayDue();
   void KeepQueue(const History& history);
+  void KeepThresholds();
+  void ShowThresholds();
   nlohmann::ordered_json Queue();
   Job* Make(JobChoice choice);
   JobChoice ChoiceOf(const History& history, const JobRequestEntry& request) const;
@@ -109,9 +111,10 @@ class ServeSession : private JobSource {
   bool is_ready_ = false;
   std::atomic<bool> is_done_{false};       // the last job is over, and did not give up
   std::atomic<bool> has_next_{false};      // the queue has a job
-  std::mutex mutex_;                       // guards the next member
+  std::mutex mutex_;                       // guards the next members
   std::vector<JobRequestEntry> requests_;  // as the pool saw them last
   std::vector<std::string> due_;           // lines that the loop's thread writes
+  std::optional<std::vector<ModelThreshold>> thresholds_;  // that it has not shown yet
 };
 
 // Sessions of one request, until one ends by itself or by a signal: it waits while another server

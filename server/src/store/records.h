@@ -202,6 +202,13 @@ struct StoredModel {
   double next_clip_l2 = 0.0;  // bound of the next round
 };
 
+// The prediction error above which a released model calls a sample an anomaly.
+struct ModelThreshold {
+  int64_t job = 0;
+  int64_t round = 0;
+  float threshold = 0;
+};
+
 // A test set. Two of one digest hold the same samples.
 struct EvaluatedData {
   std::string name;

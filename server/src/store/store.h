@@ -158,6 +158,13 @@ class Store : public JobLog {
   virtual std::vector<int64_t> ListModels(int64_t job) = 0;
   virtual StoredModel ReadModel(int64_t job, int64_t round) = 0;
 
+  // Attaches a threshold to a released model, in place of the one that it has. Throws
+  // std::invalid_argument for a threshold that is not positive and normal, std::runtime_error for a
+  // round that was not released.
+  virtual void AttachThreshold(const ModelThreshold& threshold) = 0;
+  // Of each model that has one the threshold that holds, by job and round.
+  virtual std::vector<ModelThreshold> Thresholds() = 0;
+
   // Makes this process the one that runs the store's jobs, until the store is closed. BeginJob()
   // does so, too. Throws std::runtime_error that names the process which does so already:
   // ServedByAnother of a store that a second server may wait for.

@@ -192,6 +192,37 @@ TEST(SottoC, PredictsAsCppDoes) {
   EXPECT_EQ(sotto_predicted_class(&kModel, outputs.data()), static_cast<uint32_t>(best));
 }
 
+TEST(SottoC, ComputesThePredictionErrorAsCppDoes) {
+  using Repeats = nn::Sequential<nn::Dense<3, 3>, nn::MeanSquaredError<nn::TargetKind::kInput>>;
+  using Foretells = nn::Sequential<nn::Dense<3, 2>, nn::MeanSquaredError<nn::TargetKind::kVector>>;
+  constexpr sotto_model kRepeats = {MakeModelInfo<Repeats>("repeats")};
+  constexpr sotto_model kForetells = {MakeModelInfo<Foretells>("foretells")};
+  const float parameters[12] = {1, 0, 0.5f, 0, 1, 0, 0, 0, 2, 0.25f, 0, 1};
+  const float features[3] = {1, -2, 3};
+  const float target[2] = {4, 5};
+  float scratch[64];
+  float outputs[3];
+  float expected = 0;
+  float error = 0;
+  ASSERT_EQ(PredictionError(kRepeats, Span<const float>(parameters, Repeats::kParameters), features,
+                            {}, scratch, outputs, &expected),
+            Status::kOk);
+  ASSERT_EQ(sotto_prediction_error(&kRepeats, parameters, features, nullptr, scratch, 64, outputs,
+                                   &error),
+            SOTTO_OK);
+  EXPECT_EQ(error, expected);
+  ASSERT_EQ(PredictionError(kForetells, Span<const float>(parameters, Foretells::kParameters),
+                            features, target, scratch, Span<float>(outputs, 2), &expected),
+            Status::kOk);
+  ASSERT_EQ(sotto_prediction_error(&kForetells, parameters, features, target, scratch, 64, outputs,
+                                   &error),
+            SOTTO_OK);
+  EXPECT_EQ(error, expected);
+  EXPECT_EQ(sotto_prediction_error(&kForetells, parameters, features, nullptr, scratch, 64, outputs,
+                                   &error),
+            SOTTO_INVALID_ARGUMENT);
+}
+
 // A device in C and a server that answers each frame with the frame.
 class LinkInC : public testing::Test {
  protected:

@@ -64,6 +64,22 @@ TEST_F(ClientRelease, FetchesTheReleasedModelAndWhatIsClaimedForIt) {
   EXPECT_EQ(device->client.release(), nullptr) << "the round's model has taken its place";
 }
 
+TEST_F(ClientRelease, AThresholdComesWithTheReleaseAndANewOneWithoutAModelsBytes) {
+  server.Offer(SomeModel(8), ModelBase::kZeros);
+  server.has_work = false;
+  server.threshold = 0.25f;
+  ASSERT_EQ(Fetch(*this, {}), Status::kOk);
+  ASSERT_NE(device->client.release(), nullptr);
+  EXPECT_EQ(device->client.release()->threshold, 0.25f);
+  server.offsets.clear();
+  for (const float threshold : {0.5f, 0.0f}) {
+    server.threshold = threshold;
+    ASSERT_EQ(Fetch(*this, {}), Status::kOk);
+    EXPECT_EQ(device->client.release()->threshold, threshold);
+  }
+  EXPECT_TRUE(server.offsets.empty());
+}
+
 TEST_F(ClientRelease, AReleaseThatDoesNotExistOrAnOldServerDoesNoHarm) {
   server.is_old = true;
   server.has_work = false;

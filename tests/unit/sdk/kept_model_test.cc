@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -237,6 +238,62 @@ TEST(KeptModel, FlashThatDoesNotSufficeHoldsNothing) {
   KeptModel kept(right, kParameters);
   EXPECT_EQ(Write(kept, Floats(kParameters - 1)), Status::kInvalidArgument);
   EXPECT_EQ(flash.calls, 0);
+}
+
+// 36 bytes, the claims, the sum; in front of that a threshold, if there is one.
+TEST(KeptModel, ARecordWithoutAThresholdIsAsBeforeThereWereAny) {
+  Flash flash;
+  ASSERT_EQ(WriteAndKeep(flash, ModelOf(2), ReleaseOf(2)), Status::kOk);
+  const uint8_t* const record = flash.bytes() + kSize - kPage;
+  EXPECT_EQ(record[4], 1);
+  EXPECT_NE(record[36 + kMaxClaimsSize + 7], 0xff);
+  EXPECT_EQ(record[36 + kMaxClaimsSize + 8], 0xff);
+  KeptModel kept(flash.flash(), kParameters);
+  ASSERT_EQ(kept.Restore(), Status::kOk);
+  ASSERT_NE(kept.release(), nullptr);
+  EXPECT_EQ(kept.release()->threshold, 0.0f);
+}
+
+TEST(KeptModel, AThresholdIsKeptAndAnotherOneReplacesIt) {
+  Flash flash;
+  Release release = ReleaseOf(2);
+  for (const float threshold : {0.25f, 0.5f, 0.0f}) {
+    release.threshold = threshold;
+    const int erases = flash.erases;
+    ASSERT_EQ(WriteAndKeep(flash, ModelOf(2), release), Status::kOk);
+    EXPECT_EQ(flash.erases - erases, threshold == 0.25f ? 4 : 1) << "the record alone";
+    KeptModel kept(flash.flash(), kParameters);
+    ASSERT_EQ(kept.Restore(), Status::kOk);
+    ASSERT_NE(kept.release(), nullptr);
+    EXPECT_EQ(kept.release()->threshold, threshold);
+    EXPECT_EQ(kept.release()->rounds, 2u);
+    EXPECT_EQ(Claims(*kept.release()), "epsilon 1 at delta 1e-05");
+  }
+}
+
+TEST(KeptModel, ARecordWithAThresholdOfWhichAnyBitIsWrongIsNone) {
+  Flash flash;
+  Release release = ReleaseOf(2);
+  release.threshold = 0.25f;
+  ASSERT_EQ(WriteAndKeep(flash, ModelOf(2), release), Status::kOk);
+  constexpr size_t kRecord = kSize - kPage;
+  for (size_t bit = 0; bit < 8 * (36 + kMaxClaimsSize + 4 + 8); ++bit) {
+    flash.bytes()[kRecord + bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+    EXPECT_EQ(RoundsAfterReset(flash), 0u) << bit;
+    flash.bytes()[kRecord + bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+  }
+  EXPECT_EQ(RoundsAfterReset(flash), 2u);
+}
+
+TEST(KeptModel, AThresholdThatIsNoneIsNotKept) {
+  Flash flash;
+  Release release = ReleaseOf(2);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float threshold : {-0.25f, kInfinity, kInfinity - kInfinity}) {
+    release.threshold = threshold;
+    EXPECT_EQ(WriteAndKeep(flash, ModelOf(2), release), Status::kInvalidArgument);
+    EXPECT_EQ(RoundsAfterReset(flash), 0u);
+  }
 }
 
 // A device with two places: rounds write the first one, and each release is copied.

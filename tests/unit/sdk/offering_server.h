@@ -134,6 +134,7 @@ class OfferingServer {
   std::vector<uint32_t> offsets;  // of GetModel
   std::vector<Request> hellos;
   std::string claims = "epsilon 1";
+  float threshold = 0.0f;
 
  private:
   Reply AnswerHello(const Request& request) {
@@ -192,6 +193,7 @@ class OfferingServer {
     reply.rounds = 7;
     reply.final = true;
     reply.claims = {reinterpret_cast<const uint8_t*>(claims.data()), claims.size()};
+    reply.threshold = threshold;
     return reply;
   }
 

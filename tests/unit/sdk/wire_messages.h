@@ -136,6 +136,7 @@ inline Reply ReleaseAtItsLimits() {
   r.rounds = kMax32;
   r.final = true;
   r.claims = View(kChunk).first(kMaxClaimsSize);
+  r.threshold = std::numeric_limits<float>::max();
   return r;
 }
 
@@ -286,6 +287,7 @@ inline void ExpectEqual(const Reply& a, const Reply& b) {
   ExpectEqual(a.model, b.model);
   EXPECT_TRUE(Equal(a.job_id, b.job_id));
   EXPECT_EQ(a.rounds, b.rounds);
+  EXPECT_EQ(FloatBits(a.threshold), FloatBits(b.threshold));
   EXPECT_TRUE(Equal(a.claims, b.claims));
 }
 

@@ -171,6 +171,11 @@ TEST(Wire, RepliesBeyondTheirLimitsAreNotSent) {
   bad.insert(bad.end(), 2, Make(Reply::Kind::kDescriptionChunk));
   bad.back().bytes = View(kChunk).first(6);
   bad.back().size = 5;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float threshold : {-1.0f, kInfinity, kInfinity - kInfinity, FloatFromBits(1)}) {
+    bad.push_back(ReleaseAtItsLimits());
+    bad.back().threshold = threshold;
+  }
   for (const Reply& reply : bad) ExpectRefusedByTheEncoder(reply);
 }
 

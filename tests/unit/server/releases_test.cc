@@ -72,7 +72,7 @@ TEST_F(ReleasesTest, WithoutAReleaseADeviceAsksAgainLater) {
   EXPECT_FALSE(reply.final);
   EXPECT_EQ(reply.wait_ms, kPollMs);
   const std::unique_ptr<Job> job = Begin();
-  releases.OnBegin(*job, {}, false);
+  releases.OnBegin(1, *job, {}, false);
   reply = releases.AnswerRelease(Fetch(config_));
   EXPECT_EQ(reply.kind, Reply::Kind::kError);
   EXPECT_FALSE(reply.final);
@@ -82,7 +82,7 @@ TEST_F(ReleasesTest, AJobThatRunsShowsItsNewestRelease) {
   const std::unique_ptr<Job> job = Begin();
   Releases releases(kPollMs);
   releases.Load(store_, 1);
-  releases.OnBegin(*job, {}, false);
+  releases.OnBegin(1, *job, {}, false);
   for (uint32_t round = 1; round <= 2; ++round) {
     Round(job.get());
     releases.OnRelease(round, job->Spent().claims);
@@ -102,7 +102,7 @@ TEST_F(ReleasesTest, AJobThatRunsShowsItsNewestRelease) {
 TEST_F(ReleasesTest, AfterItsEndAJobsReleaseIsFinalUnlessALaterStartGoesOn) {
   const std::unique_ptr<Job> job = Begin();
   Releases releases(kPollMs);
-  releases.OnBegin(*job, {}, false);
+  releases.OnBegin(1, *job, {}, false);
   Round(job.get());
   releases.OnRelease(1, job->Spent().claims);
   releases.OnEnd(false);
@@ -115,7 +115,7 @@ TEST_F(ReleasesTest, AnotherProcessShowsTheSameReleaseAndKnowsWhatDevicesHold) {
   {
     const std::unique_ptr<Job> job = Begin();
     Releases releases(kPollMs);
-    releases.OnBegin(*job, {}, false);
+    releases.OnBegin(1, *job, {}, false);
     Round(job.get());
     releases.OnRelease(1, job->Spent().claims);
     holder_.Take(releases.AnswerRelease(Fetch(config_)).model, From(&releases));
@@ -133,13 +133,39 @@ TEST_F(ReleasesTest, AnotherProcessShowsTheSameReleaseAndKnowsWhatDevicesHold) {
   EXPECT_EQ(holder_.parameters(), store_.ReadModel(1, 1).parameters);
 }
 
+TEST_F(ReleasesTest, AThresholdBelongsToItsReleaseAndChangesTheAnswersMark) {
+  const std::unique_ptr<Job> job = Begin();
+  Releases releases(kPollMs);
+  releases.OnBegin(1, *job, {}, false);
+  Round(job.get());
+  releases.OnRelease(1, job->Spent().claims);
+  const Request fetch = Fetch(config_);
+  EXPECT_EQ(releases.AnswerRelease(fetch).threshold, 0);
+  const uint32_t without = releases.NewestRelease(fetch);
+  store_.AttachThreshold({1, 0, 0.5F});
+  releases.OnThresholds(store_.Thresholds());
+  EXPECT_EQ(releases.AnswerRelease(fetch).threshold, 0.5F);
+  const uint32_t with = releases.NewestRelease(fetch);
+  EXPECT_NE(with, without);
+  Releases later(kPollMs);
+  later.Load(store_, 0);
+  EXPECT_EQ(later.AnswerRelease(fetch).threshold, 0.5F);
+  EXPECT_EQ(later.NewestRelease(fetch), with) << "another process says the same";
+  Round(job.get());
+  releases.OnRelease(2, job->Spent().claims);
+  EXPECT_EQ(releases.AnswerRelease(fetch).threshold, 0) << "the next model has none";
+  store_.AttachThreshold({1, 1, 2});
+  releases.OnThresholds(store_.Thresholds());
+  EXPECT_EQ(releases.AnswerRelease(fetch).threshold, 2);
+}
+
 TEST_F(ReleasesTest, AJobWithoutAReleaseShowsTheOneBeforeIt) {
   const std::unique_ptr<Job> first = Begin();
   Round(first.get());
   const std::unique_ptr<Job> second = Begin();
   Releases releases(kPollMs);
   releases.Load(store_, 2);
-  releases.OnBegin(*second, {}, false);
+  releases.OnBegin(2, *second, {}, false);
   const Reply before = releases.AnswerRelease(Fetch(config_));
   ASSERT_EQ(before.kind, Reply::Kind::kRelease);
   EXPECT_TRUE(before.final);

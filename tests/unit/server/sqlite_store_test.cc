@@ -205,7 +205,7 @@ TEST_F(SqliteStoreTest, ParametersAreKeptBitForBitAsLittleEndianFloats) {
   EXPECT_EQ(std::memcmp(kept.data(), values, sizeof(values)), 0);
 }
 
-TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionSeven) {
+TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionNine) {
   {
     SqlStore store(path_, kCreate);
     store.AddDevices(SomeDevices(2), true);
@@ -217,7 +217,7 @@ TEST_F(SqliteStoreTest, ThePersistedBytesAreThoseOfVersionSeven) {
     store.CommitRelease(record);
   }
   SqliteDatabase file(path_);
-  EXPECT_EQ(file.Integer("PRAGMA user_version"), 8);
+  EXPECT_EQ(file.Integer("PRAGMA user_version"), 9);
   EXPECT_EQ(file.Integer("PRAGMA application_id"), 0x536f7474);
   // Behind the cohort 32 random bytes: nobody finds it from the record's hash.
   EXPECT_EQ(file.Text("SELECT hex(substr(cohort, 1, 4)) FROM attempts"), "04030201");

@@ -197,7 +197,7 @@ TEST_F(StoreChainTest, ATableOrTriggerThatNoStoreHasIsRefused) {
   OF_A_FILE_ONLY();
   Fill();
   RunSql("CREATE TRIGGER t BEFORE INSERT ON claims BEGIN SELECT RAISE(IGNORE); END");
-  EXPECT_TRUE(Says(Refusal(), "its tables are not those of version 8"));
+  EXPECT_TRUE(Says(Refusal(), "its tables are not those of version 9"));
 }
 
 // Flips single bits all over a store of small pages. Each flip is refused, or everything that the
@@ -292,7 +292,7 @@ TEST_F(StoreChainTest, InspectionDescribesAStoreAndChangesNothing) {
   Fill();
   const std::string before = Bytes(path_);
   const StoreReport report = InspectStore(path_);
-  EXPECT_EQ(report.version, 8);
+  EXPECT_EQ(report.version, 9);
   // The store, three devices, a revocation, an owner, the job, its first model, its devices, four
   // attempts, two releases.
   EXPECT_EQ(report.records, 1 + 3 + 1 + 1 + 1 + 1 + 1 + 4 + 2 * 2);

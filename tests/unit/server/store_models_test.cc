@@ -1,10 +1,12 @@
 // Tests of the models in a store: the one with which a job begins, and how many stay.
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "backends/copy_store.h"
 #include "backends/open_store.h"
 #include "sotto/key_labels.h"
 #include "sotto/posix/run_key.h"
@@ -190,6 +192,64 @@ TEST_F(StoreModelsTest, AChainThatEndsAfterTheFirstModelIsRefused) {
   Fill(0, std::nullopt);
   RunSql("DELETE FROM job_devices; DELETE FROM chain WHERE kind = 'start'");
   EXPECT_TRUE(Says(Refusal(), "the first model of job 1, is the last one"));
+}
+
+// The thresholds of a store, as text.
+std::string ThresholdsOf(const std::string& path) {
+  std::string text;
+  for (const ModelThreshold& each : SqlStore(path, StoreMode::kRead).Thresholds()) {
+    text += std::to_string(each.job) + " " + std::to_string(each.round) + " " +
+            std::to_string(each.threshold) + "\n";
+  }
+  return text;
+}
+
+TEST_F(StoreModelsTest, TheLastThresholdOfEachReleaseHoldsAndIsAsItWasWritten) {
+  Fill(2, std::nullopt);
+  EXPECT_EQ(ThresholdsOf(path_), "");
+  SqlStore(path_).AttachThreshold({1, 1, 0.5F});
+  SqlStore(path_).AttachThreshold({1, 0, 3});
+  SqlStore(path_).AttachThreshold({1, 1, 0.25F});
+  EXPECT_EQ(ThresholdsOf(path_), "1 0 3.000000\n1 1 0.250000\n");
+  const StoreReport report = InspectStore(path_);
+  EXPECT_EQ(report.last_record, "threshold 2 of the model of round 2 of job 1");
+  Fill(1, 1);  // the models of the rounds before are deleted, their thresholds stay
+  EXPECT_EQ(ThresholdsOf(path_), "1 0 3.000000\n1 1 0.250000\n");
+  SqlStore(path_).AttachThreshold({1, 2, 1e-30F});
+  EXPECT_EQ(SqlStore(path_).Thresholds().back().threshold, 1e-30F);
+}
+
+TEST_F(StoreModelsTest, NoThresholdWithoutAReleaseAndNoneThatIsNotAboveZero) {
+  Fill(1, std::nullopt);
+  for (const ModelThreshold& none : {ModelThreshold{1, 1, 1}, {1, kFirstModel, 1}, {2, 0, 1}}) {
+    EXPECT_TRUE(Says(RefusalOf([&] { SqlStore(path_).AttachThreshold(none); }), "has no release"));
+  }
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float bad : {0.0F, -1.0F, kInfinity, kInfinity - kInfinity, 1e-40F}) {
+    EXPECT_THROW(SqlStore(path_).AttachThreshold({1, 0, bad}), std::invalid_argument) << bad;
+  }
+  EXPECT_EQ(ThresholdsOf(path_), "");
+}
+
+TEST_F(StoreModelsTest, AChangedThresholdIsRefused) {
+  OF_A_FILE_ONLY();
+  Fill(1, std::nullopt);
+  SqlStore(path_).AttachThreshold({1, 0, 0.5F});
+  SqlStore store(path_);
+  RunSql("UPDATE thresholds SET threshold = 9");
+  EXPECT_TRUE(Says(RefusalOf([&] { store.Thresholds(); }), "threshold 1 of the model of round 1"));
+  EXPECT_TRUE(Says(Refusal(), "threshold 1 of the model of round 1"));
+}
+
+TEST_F(StoreModelsTest, ACopyHasTheThresholds) {
+  Fill(1, std::nullopt);
+  SqlStore(path_).AttachThreshold({1, 0, 0.5F});
+  const std::string copy = folder_.Path("copy");
+  BackUpStore(path_, copy);
+  EXPECT_EQ(ThresholdsOf(copy), "1 0 0.500000\n");
+  const std::string moved = folder_.Path("moved");
+  MoveStore(path_, moved);
+  EXPECT_EQ(ThresholdsOf(moved), "1 0 0.500000\n");
 }
 
 TEST_F(StoreModelsTest, TheFileDoesNotGrowWithTheNumberOfRounds) {

@@ -47,29 +47,29 @@ class StoreSchemaTest : public StoredTest {
 };
 
 // A change of the text is a change of every stored byte: raise the version, then this digest.
-TEST_F(StoreSchemaTest, TheTablesOfVersionEightAreThese) {
-  EXPECT_EQ(kSchemaVersion, 8);
+TEST_F(StoreSchemaTest, TheTablesOfVersionNineAreThese) {
+  EXPECT_EQ(kSchemaVersion, 9);
   Sha256 hash;
   ASSERT_EQ(hash.Update({reinterpret_cast<const uint8_t*>(kTables), std::strlen(kTables)}),
             Status::kOk);
   uint8_t digest[kSha256Size];
   ASSERT_EQ(hash.Finish(digest), Status::kOk);
-  EXPECT_EQ(posix::Hex(digest), "cc17a280f35db914ffcdc9a32dcfeb2e4f84e730b00695fe0dce49684e7c9464");
+  EXPECT_EQ(posix::Hex(digest), "122efdd2ed77e54854278ec59e372af8d254e0cd32b697c44bc4989b04dabb9c");
 }
 
 TEST_F(StoreSchemaTest, AStoreOfAnotherVersionIsRefusedAndTheUserIsToldWhatToDo) {
   OF_A_FILE_ONLY();
   SqlStore(path_, kCreate).AddDevices(SomeDevices(), false);
-  RunSql("PRAGMA user_version = 6");
-  ExpectRefused({"a store of version 6", "reads stores of version 8 alone",
+  RunSql("PRAGMA user_version = 8");
+  ExpectRefused({"a store of version 8", "reads stores of version 9 alone",
                  "use the older program that wrote it", "`sotto keys new`",
                  "does not know what the devices of this one have spent"});
   RunSql("PRAGMA user_version = 0");
   ExpectRefused({"a store of version 0", "older"});
-  RunSql("PRAGMA user_version = 9");
-  ExpectRefused({"a store of version 9", "reads stores of version 8 alone",
+  RunSql("PRAGMA user_version = 10");
+  ExpectRefused({"a store of version 10", "reads stores of version 9 alone",
                  "use the newer program that wrote it"});
-  RunSql("PRAGMA user_version = 8");
+  RunSql("PRAGMA user_version = 9");
   EXPECT_EQ(Refusal(), "nothing was refused");
 }
 
@@ -91,7 +91,7 @@ TEST_F(StoreSchemaTest, WhatIsNoStoreIsRefusedAndLeftAsItIs) {
   EXPECT_TRUE(Says(Refusal(), "empty"));
   RunSql("CREATE TABLE songs (title TEXT)");
   ExpectRefused({"a database of another program, not a store", "name another file"});
-  RunSql("PRAGMA user_version = 8");
+  RunSql("PRAGMA user_version = 9");
   ExpectRefused({"a database of another program, not a store"});
   EXPECT_EQ(SqliteDatabase(path_).Text("PRAGMA journal_mode"), "delete");
 }

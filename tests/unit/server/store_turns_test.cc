@@ -105,7 +105,7 @@ TEST_F(StoreTurnsTest, WhyAJobOpensNoAttemptIsARecordUntilTheNextOne) {
   ASSERT_TRUE(halt);
   EXPECT_EQ(halt->attempts, 1);
   EXPECT_EQ(ReadLedger(server.store())[0].end->kind, Halt::kGaveUp);
-  EXPECT_EQ(InspectStore(path_).version, 8) << "every record is as it was written";
+  EXPECT_EQ(InspectStore(path_).version, 9) << "every record is as it was written";
 }
 
 TEST_F(StoreTurnsTest, ClaimsWithoutMuGetTheirEpsilonsAtOtherDeltas) {

@@ -1,4 +1,4 @@
-#include "kept_lines.h"
+#include "sotto/options/kept_lines.h"
 
 #include <charconv>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // The body of a kept file (sotto/posix/kept_file.h) that is lines, "NAME VALUE" each, in a fixed
-// order. Part of ports/posix/client. One thread at a time.
+// order. Part of sotto::options. One thread at a time.
 #pragma once
 
 #include <cstddef>
