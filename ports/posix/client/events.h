@@ -75,9 +75,8 @@ inline constexpr EventKind kKeptModelDamaged = {"kept-model-damaged", LogLevel::
 inline constexpr EventKind kRecording = {
     "recording", LogLevel::kInfo,
     "records windows of {window} readings of {axes} numbers into {file}, from window {next} on"};
-inline constexpr EventKind kBadLine = {
-    "bad-line", LogLevel::kWarning, "line {line} is left out: {reason}",
-    true};
+inline constexpr EventKind kBadLine = {"bad-line", LogLevel::kWarning,
+                                       "line {line} is left out: {reason}", true};
 inline constexpr EventKind kRecorded = {
     "recorded", LogLevel::kInfo,
     "the input has ended; windows: {windows}, lines left out: {bad_lines}"};

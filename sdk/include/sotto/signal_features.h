@@ -64,7 +64,7 @@ struct FrameSettings {
     return n;
   }
   constexpr uint32_t frames(uint32_t length) const { return (length - window) / hop + 1; }
-  // Whether frames lose their mean: those of Spectrum.
+  // Whether each frame loses its mean, as in Spectrum.
   constexpr bool is_level() const { return rate == 0; }
 
   // Half of the window, a quarter of a cosine's turn; of Mel the weight of each power in the band

@@ -83,7 +83,7 @@ class Features {
                           {signal_.axes, step_.output.height, frames.bands});
   }
 
-  // [2 powers][1][window]. Weights without their mean take no notice of that of the frame.
+  // [2 powers][1][window]. Weights whose mean is 0 take no notice of the frame's.
   std::string Rotations(const FrameSettings& frames) {
     const uint32_t powers = frames.transform() / 2 + 1;
     std::vector<float> weights;

@@ -12,7 +12,7 @@
 //      room by rule 7 alone, devices never.
 //   2. One address has at most a quarter of the connections for its silent and waiting strangers.
 //      Beyond that its own oldest one makes room. A proxy's address has no such limit: its strangers
-//      are others', who enter from their own address as soon as the proxy says which that is.
+//      are others', who enter from their own address as soon as the proxy has named it.
 //   3. There are at most `handshakes` at a time, and `handshakes_per_address` of one address.
 //      Addresses take turns; within one address the oldest stranger is first.
 //   4. A stranger that says the token of a device (hello_tokens.h) is announced. It never makes
@@ -71,7 +71,7 @@ class Admission {
   explicit Admission(const AdmissionLimits& limits);
 
   // Whether another connection from this address may enter, and who leaves for it first.
-  //   is_proxy  the address is that of a proxy, which the operator has named
+  //   is_proxy  a proxy has the address, and the operator has named it
   struct Room {
     bool is_there = false;
     Id leaves = 0;
