@@ -71,6 +71,7 @@ install_test_packages() {
   install_packages dpkg-dev ca-certificates curl || true
   install_packages systemd || true  # systemd-analyze checks the unit of sotto-client
   install_packages libbenchmark-dev || true
+  install_packages espeak-ng || true  # the voices of examples/wake_word
   install_packages libopenmpi-dev openmpi-bin || true
   install_packages python3-numpy python3-onnx || true
   install_packages python3-h5py python3-pil || true  # the scripts of server/YOUR_DATA.md

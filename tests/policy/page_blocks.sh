@@ -57,6 +57,7 @@ check_bash() {
     examples/cortex_m/README.md) ;;   # board.readme
     examples/research/README.md) ;;   # policy.research
     examples/vibration/README.md) ;;  # e2e.vibration
+    examples/wake_word/README.md) ;;  # e2e.wake_word
     *) complain "no test plays the sessions of this page: use sh" ;;
   esac
 }

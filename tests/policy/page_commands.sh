@@ -89,6 +89,7 @@ while IFS= read -r page; do
     server/STANDBY.md) ;;              # e2e.standby
     server/YOUR_DATA.md) ;;            # e2e.your_data
     examples/vibration/README.md) ;;   # e2e.vibration
+    examples/wake_word/README.md) ;;   # e2e.wake_word
     *)
       write_page_files "${page}" "models/${page//\//_}" || complain "${page}: a model file without a name"
       check_commands

@@ -95,6 +95,24 @@ using ResNet18 =
                    BasicBlock<64, 32>, HalvingPair<128>, HalvingPair<256>, HalvingPair<512>,
                    nn::GlobalAverage2d, nn::Dense<512, 10>>;
 
+// A depthwise convolution over 3 x 3 positions and one over single positions, which mixes the
+// channels, with its norm.
+template <uint32_t channels, uint32_t stride, uint32_t groups>
+using SeparableBlock = nn::Block<nn::DepthwiseConv2d<3, stride, 1>, nn::Conv2d<channels, 1>,
+                                 nn::GroupNorm<groups>, nn::Relu>;
+
+// A depthwise separable net that tells a word from all else, in a second of sound of 16 kHz between
+// -1 and 1: 4,378 parameters. Fewer than in the source, with GroupNorm in the place of batch norm,
+// on the logarithms of 20 bands of each of 31 frames. Source: Zhang, Suda, Lai, Chandra,
+// arXiv:1711.07128, section 4.1.
+constexpr float kMelFactor = 0.25f;  // brings the logarithms to -1.5 to 2
+constexpr float kMelOffset = 2.0f;
+constexpr const char* kDsCnnClasses[] = {"other", "word"};
+using DsCnn = nn::Sequential<nn::Input<16000, 1>, nn::Mel<512, 512, 20, 16000, 60, 7600>,
+                             nn::Rescale<kMelFactor, kMelOffset>, NormedConv2d<24, 2, 8>, nn::Relu,
+                             SeparableBlock<24, 1, 8>, SeparableBlock<32, 2, 8>,
+                             SeparableBlock<48, 1, 8>, nn::GlobalAverage2d, nn::Dense<48, 2>>;
+
 // All named models.
 Span<const ModelInfo> Models();
 

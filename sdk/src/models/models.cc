@@ -21,6 +21,7 @@ constexpr ModelInfo kModels[] = {
     MakeModelInfo<Motion>("motion"),
     MakeModelInfo<ResNet8>("resnet8"),
     MakeModelInfo<ResNet18>("resnet18"),
+    MakeModelInfo<DsCnn>("ds-cnn", kDsCnnClasses),
 };
 
 }  // namespace

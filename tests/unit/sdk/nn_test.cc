@@ -349,6 +349,7 @@ static_assert(OvaLogistic::kParameters == 510 && OvaLogistic::kClasses == 10);
 static_assert(Motion::kParameters == 3046 && Motion::kInputs == 128 * 3);
 static_assert(ResNet8::kParameters == 78186 && ResNet8::kInputs == 32 * 32 * 3);
 static_assert(ResNet18::kParameters == 11178762 && ResNet18::Plan().size() == 78);
+static_assert(DsCnn::kParameters == 4378 && DsCnn::kInputs == 16000);
 
 TEST(Models, AreFoundByNameAndAddUp) {
   EXPECT_EQ(FindModel("no-such-model"), nullptr);
