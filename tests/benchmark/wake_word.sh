@@ -16,10 +16,10 @@ fleets=(200 2000) rounds=20
 # row HOMES EPSILON [OPTION...]: a line of the table. The unseen voices are read in the order of their paths, of each first
 # `other`, then `word`: eight seconds and four.
 row() {
-  "${bin}/sotto" simulate --data voices/homes:folders=group,label --partition group --devices "$1" --model ds-cnn \
-    --test voices/unseen:folders=group,label --cohort $(($1 / 10)) --rounds "${rounds}" --participations 2 --clip 0.6 \
+  "${bin}/sotto" simulate --data sounds/homes:folders=group,label --partition group --devices "$1" --model ds-cnn \
+    --test sounds/unseen:folders=group,label --cohort $(($1 / 10)) --rounds "${rounds}" --participations 2 --clip 0.6 \
     --learning-rate 0.1 --momentum 0.9 --evaluate-every "${rounds}" --seed 1 --model-out model.bin "${@:3}" > simulated.txt
-  "${bin}/sotto" model predict model.bin --model ds-cnn --data voices/unseen:folders=group,label --out scores.csv > /dev/null
+  "${bin}/sotto" model predict model.bin --model ds-cnn --data sounds/unseen:folders=group,label --out scores.csv > /dev/null
   # The threshold above which one second of a hundred without the word lies.
   sed 1d scores.csv | awk -F , '{ print ((NR - 1) % 12 < 8 ? "other" : "word"), $NF }' | sort -k 2,2gr |
     awk -v homes="$1" -v epsilon="$2" \
@@ -38,8 +38,8 @@ row() {
 echo '| homes | epsilon | accuracy | words heard at one false alarm in 100 s |'
 echo '|---|---|---|---|'
 for homes in "${fleets[@]}"; do
-  rm -rf voices
-  ./voices --homes "${homes}" --out voices
+  rm -rf sounds
+  ./voices --homes "${homes}" --out sounds
   row "${homes}" 8 --epsilon 8 --delta 1e-5
   row "${homes}" none --mechanism none
 done

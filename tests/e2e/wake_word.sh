@@ -33,11 +33,11 @@ mapfile -t blocks < <(find blocks -type f -name '*.bash' | sort -V)
 play() { play_commands "$(cat "${blocks[$1]}")" "${bin}" || exit 1; }
 
 play 0
-cp -r voices first
+cp -r sounds first
 play_commands "./voices --word 'hey sotto' --homes 3 --out again" "${bin}" || exit 1
 for home in again/homes/*; do diff -r "${home}" "first/homes/${home##*/}" || fail "another seed 1"; done
 diff -r again/unseen first/unseen || fail "the unseen voices depend on the number of homes"
-if ! "${bin}/sotto" data show voices/homes:folders=group,label > shown.txt 2>&1; then
+if ! "${bin}/sotto" data show sounds/homes:folders=group,label > shown.txt 2>&1; then
   grep -q 'libsndfile' shown.txt || fail "$(cat shown.txt)"
   echo 'skipped: built without libsndfile'
   exit 77
