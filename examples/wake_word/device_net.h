@@ -1,6 +1,6 @@
 // A home's board in a job: the named net ds-cnn, and recordings of sotto-shard in flash. For
-// SOTTO_DEVICE_NET of examples/cortex_m; nets/softmax.h there says what such a header gives. Part of
-// examples/wake_word.
+// SOTTO_DEVICE_NET of examples/cortex_m; nets/softmax.h there says what such a header gives. Part
+// of examples/wake_word.
 #pragma once
 
 #include "shard.h"

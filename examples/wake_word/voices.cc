@@ -5,11 +5,11 @@
 //
 //   FOLDER/homes/home-0000/{other,word}/*.wav   one speaker in each home
 //   FOLDER/unseen/VOICE-1/{other,word}/*.wav    every fifth voice; it is in no home
-//   FOLDER/stream.wav, stream.csv                     one of these speaks; where the words begin
+//   FOLDER/stream.wav, stream.csv               one of these speaks; where the words begin
 //
-// --word is what the homes learn, "hey sotto" if it is not named; one or more words of a to z, in all
-// less than a second long. The same seed (1) gives the same bytes with the same espeak-ng, and the
-// first homes of many are those of few. Part of examples/wake_word.
+// --word is what the homes learn, "hey sotto" if it is not named: a word or a few, of a to z, that
+// take less than a second. The same seed (1) gives the same bytes with the same espeak-ng, and a
+// home is the same in a larger fleet. Part of examples/wake_word.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -151,7 +151,7 @@ std::vector<Sound> Cut(const Sound& speech) {
   return words;
 }
 
-// A person: a voice with a pitch and a speed of its own. Each word is a bit slower or faster, lower
+// A person: a voice, its pitch and its speed. Each word is a bit slower or faster, lower
 // or higher.
 class Speaker {
  public:
