@@ -1,6 +1,6 @@
 # sotto-bench: what a coordinate and a sample of a net cost in time. A test runs each case once;
 # ratios.sh and nets.sh measure. sotto-bench-ranks: what ranks cost, for ranks.sh. sotto-bench-ingest:
-# what a coordinator of several ingest servers would do, for ingest.sh; a test runs it on small sizes.
+# what a coordinator of several ingest servers would do, for ingest.sh; a test runs it on small sizes, and wake_word.sh.
 if(SOTTO_WITH_MPI)
   add_executable(sotto_bench_ranks benchmark/ranks.cc)
   set_target_properties(sotto_bench_ranks PROPERTIES OUTPUT_NAME sotto-bench-ranks)
@@ -14,6 +14,13 @@ sotto_own_sources(sotto_bench_ingest)
 add_test(NAME benchmark.ingest
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/benchmark/ingest.sh ${PROJECT_BINARY_DIR} --small)
 set_tests_properties(benchmark.ingest PROPERTIES TIMEOUT 300)
+
+# The table of examples/wake_word, on a fleet that is too small to learn.
+if(NOT SOTTO_SANITIZE)
+  add_test(NAME benchmark.wake_word
+           COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/benchmark/wake_word.sh ${PROJECT_BINARY_DIR} --small)
+  set_tests_properties(benchmark.wake_word PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()
 
 find_package(benchmark CONFIG QUIET)
 if(NOT benchmark_FOUND)

@@ -5,11 +5,15 @@
 set -euo pipefail
 bin="$(cd "$1" && pwd)/bin"
 source_dir="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+if ! command -v espeak-ng > /dev/null; then
+  echo 'skipped: no espeak-ng'
+  exit 77
+fi
 work="$(mktemp -d)"
 trap 'rm -rf "${work}"' EXIT
 cd "${work}"
-fleets=(200 2000) rounds=20
-[[ "${2-}" != --small ]] || fleets=(20) rounds=2
+fleets=(200 2000) rounds=40
+[[ "${2-}" != --small ]] || fleets=(40) rounds=2
 
 "${CXX:-c++}" -O2 -std=c++17 -o voices "${source_dir}/examples/wake_word/voices.cc"
 
@@ -17,8 +21,9 @@ fleets=(200 2000) rounds=20
 # `other`, then `word`: eight seconds and four.
 row() {
   "${bin}/sotto" simulate --data sounds/homes:folders=group,label --partition group --devices "$1" --model ds-cnn \
-    --test sounds/unseen:folders=group,label --cohort $(($1 / 10)) --rounds "${rounds}" --participations 2 --clip 0.6 \
-    --learning-rate 0.1 --momentum 0.9 --evaluate-every "${rounds}" --seed 1 --model-out model.bin "${@:3}" > simulated.txt
+    --test sounds/unseen:folders=group,label --cohort $(($1 / 20)) --rounds "${rounds}" --participations 2 --clip 1 \
+    --learning-rate 0.1 --momentum 0.9 --server-optimiser momentum --server-momentum 0.6 --evaluate-every "${rounds}" --seed 1 \
+    --model-out model.bin "${@:3}" > simulated.txt
   "${bin}/sotto" model predict model.bin --model ds-cnn --data sounds/unseen:folders=group,label --out scores.csv > /dev/null
   # The threshold above which one second of a hundred without the word lies.
   sed 1d scores.csv | awk -F , '{ print ((NR - 1) % 12 < 8 ? "other" : "word"), $NF }' | sort -k 2,2gr |
