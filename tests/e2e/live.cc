@@ -278,9 +278,11 @@ Process Site::StartClient(size_t device, uint16_t port, const Arguments& argumen
   };
   if (!says("--log-level")) all.emplace_back("-v");
   if (!says("--server")) all.insert(all.end(), {"--server", Address(port)});
-  all.insert(all.end(), {"--key", Path("keys/" + key(device).device_id + ".key"), "--data",
-                         Path("data/train-images-idx3-ubyte"), "--labels",
-                         Path("data/train-labels-idx1-ubyte")});
+  all.insert(all.end(), {"--key", Path("keys/" + key(device).device_id + ".key")});
+  if (!says("--data")) {
+    all.insert(all.end(), {"--data", Path("data/train-images-idx3-ubyte"), "--labels",
+                           Path("data/train-labels-idx1-ubyte")});
+  }
   if (!says("--device")) {
     all.insert(all.end(), {"--samples", fmt::format("{}:{}", kSamples * device, kSamples)});
   }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <random>
 
 #include <nlohmann/json.hpp>
 
@@ -143,6 +144,98 @@ TEST(LiveTest, TheLiveFleetReachesTheSimulatorsLeNet) {
 TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelWithPersonalLayers) {
   const std::string model = WriteModel(TestFile("personal.toml"), 12, "personal = 1\n");
   ExpectTheSimulatorsModel({"--model", model, "--sampling", "poisson"}, {"--model", model});
+}
+
+// The last of three rounds measures. The threshold is in the results, in the store beside the final
+// release, and so in what a device fetches.
+void ExpectTheSimulatorsThreshold(const Arguments& more) {
+  Site site(8, {"--seed", "7", "--insecure-seed"});
+  const std::string model = site.Path("detector.toml");
+  std::ofstream(model) << "name = \"detector\"\ninput = [4]\nloss = \"mean-squared-error\"\n"
+                          "target = \"input\"\n[[layer]]\nkind = \"dense\"\noutputs = 2\n"
+                          "[[layer]]\nkind = \"dense\"\noutputs = 4\n";
+  const std::string data = site.Path("fleet.csv");
+  std::ofstream file(data);
+  std::mt19937 random(4);
+  file << "a,b,c,d\n";
+  for (size_t i = 0; i < 8 * Site::kSamples; ++i) {
+    for (int j = 0; j < 4; ++j)
+      file << static_cast<int>(random() % 40) - 20 << (j < 3 ? "e-1," : "e-1\n");
+  }
+  file.close();
+  const Arguments job = {"--model",
+                         model,
+                         "--cohort",
+                         "8",
+                         "--rounds",
+                         "3",
+                         "--sampling",
+                         "full",
+                         "--noise-multiplier",
+                         "0.05",
+                         "--learning-rate",
+                         "0.05",
+                         "--batch-size",
+                         "3",
+                         "--seed",
+                         "7",
+                         "--threshold-bins",
+                         "0.25,0.5,1,2,4",
+                         "--threshold-quantile",
+                         "0.6",
+                         "--json"};
+  Arguments serve = job;
+  serve.insert(serve.end(), {site.Path("serve.json"), "--insecure-seed"});
+  Server server = site.Serve(serve);
+  std::vector<Process> clients;
+  for (size_t i = 0; i < 8; ++i) {
+    Arguments options = {"--seed",
+                         "7",
+                         "--insecure-seed",
+                         "--model",
+                         model,
+                         "--data",
+                         data,
+                         "--keep-model",
+                         site.Path("kept-" + std::to_string(i))};
+    options.insert(options.end(), more.begin(), more.end());
+    clients.push_back(site.Client(i, server.port, options));
+  }
+  ASSERT_EQ(server.process.Wait(), 0) << ReadFile(server.log);
+  ExpectAllDone(site, clients);
+  Arguments simulate = {"simulate",
+                        "--data",
+                        data,
+                        "--test",
+                        data,
+                        "--devices",
+                        "8",
+                        "--samples-per-device",
+                        std::to_string(Site::kSamples)};
+  simulate.insert(simulate.end(), more.begin(), more.end());
+  simulate.insert(simulate.end(), job.begin(), job.end());
+  simulate.push_back(site.Path("simulate.json"));
+  ASSERT_EQ(site.Sotto(simulate, "simulate.log").Wait(), 0) << ReadFile(site.Path("simulate.log"));
+  const Json live = Json::parse(ReadFile(site.Path("serve.json")));
+  const Json simulated = Json::parse(ReadFile(site.Path("simulate.json")));
+  EXPECT_EQ(live["parameters_sha256"], simulated["parameters_sha256"]);
+  ASSERT_TRUE(simulated["threshold"].is_number()) << simulated["error_histogram"].dump();
+  const auto threshold = simulated["threshold"].get<float>();
+  const std::vector<server::ModelThreshold> attached =
+      server::SqlStore(site.Path("store")).Thresholds();
+  ASSERT_EQ(attached.size(), 1u) << ReadFile(server.log);
+  EXPECT_EQ(attached[0].round, 2);
+  EXPECT_EQ(attached[0].threshold, threshold);
+  EXPECT_EQ(live["rounds"][2]["threshold"].get<float>(), threshold) << live["rounds"].dump();
+  EXPECT_TRUE(live["rounds"][1]["threshold"].is_null());
+  const std::string kept = ReadFile(site.Path("kept-0") + "/model.release");
+  EXPECT_EQ(Count(kept, "\nthreshold "), 1u) << kept;
+}
+
+TEST(LiveTest, TheLiveFleetFindsTheSimulatorsThreshold) { ExpectTheSimulatorsThreshold({}); }
+
+TEST(LiveTest, TheLiveFleetFindsTheSimulatorsThresholdOnHeldOutSamples) {
+  ExpectTheSimulatorsThreshold({"--held-out", "0.25"});
 }
 
 TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelWithMomentum) {

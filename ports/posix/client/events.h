@@ -38,6 +38,8 @@ inline constexpr EventKind kResumed = {"resumed", LogLevel::kDebug,
                                        "goes on with round {round}, attempt {attempt}"};
 inline constexpr EventKind kDownloaded = {
     "downloaded", LogLevel::kDebug, "has the model of round {round}: {bytes} bytes in {seconds}"};
+inline constexpr EventKind kMeasured = {
+    "measured", LogLevel::kInfo, "measured its prediction errors in round {round} in {seconds}"};
 inline constexpr EventKind kTrained = {
     "trained", LogLevel::kInfo,
     "trained in round {round}: {samples} samples, {steps} steps in {seconds}"};
@@ -91,17 +93,22 @@ inline constexpr EventKind kRefused = {"refused", LogLevel::kError, "{reason} ({
 inline constexpr EventKind kNoServer = {"no-server", LogLevel::kError, "{reason}"};
 inline constexpr EventKind kFailed = {"failed", LogLevel::kError, "{reason}"};
 
-inline constexpr const EventKind* kAll[] = {&kStaysOut,       &kOtherMachine, &kTookModel,
-                                            &kUnsuited,       &kStarted,      &kLooksUp,
-                                            &kConnected,      &kWaiting,      &kDrawn,
-                                            &kResumed,        &kDownloaded,   &kTrained,
-                                            &kSent,           &kRoundGivenUp, &kRetrying,
-                                            &kTrainingFailed, &kSaturated,    &kNothingHeldOut,
-                                            &kReleasedModel,  &kNoRelease,    &kKeptModelDamaged,
-                                            &kData,           &kUnread,       &kRecording,
-                                            &kBadLine,        &kRecorded,     &kDone,
-                                            &kStopped,        &kRefused,      &kNoServer,
-                                            &kFailed};
+inline constexpr const EventKind* kAll[] = {&kStaysOut,       &kOtherMachine,
+                                            &kTookModel,      &kUnsuited,
+                                            &kStarted,        &kLooksUp,
+                                            &kConnected,      &kWaiting,
+                                            &kDrawn,          &kResumed,
+                                            &kDownloaded,     &kTrained,
+                                            &kMeasured,       &kSent,
+                                            &kRoundGivenUp,   &kRetrying,
+                                            &kTrainingFailed, &kSaturated,
+                                            &kNothingHeldOut, &kReleasedModel,
+                                            &kNoRelease,      &kKeptModelDamaged,
+                                            &kData,           &kUnread,
+                                            &kRecording,      &kBadLine,
+                                            &kRecorded,       &kDone,
+                                            &kStopped,        &kRefused,
+                                            &kNoServer,       &kFailed};
 
 }  // namespace sotto::posix::event
 

@@ -158,7 +158,9 @@ void Reporter::Downloaded(uint32_t bytes) {
 void Reporter::Trained(const LocalRound& round, uint32_t samples, const std::string& why_late) {
   const bool is_late = round.failure() == Status::kTooLate;
   const bool has_trained = !is_late || round.steps() > 0;
-  if (has_trained) {
+  if (round.measures()) {
+    log_.Write(event::kMeasured, WithRound({{"seconds", SecondsOfPhase()}}));
+  } else if (has_trained) {
     ++totals_.rounds_trained;
     log_.Write(
         event::kTrained,
@@ -166,7 +168,7 @@ void Reporter::Trained(const LocalRound& round, uint32_t samples, const std::str
   }
   if (round.failure() != Status::kOk) {
     Failure failure = FailureOf(round.failure());
-    if (!has_trained) {
+    if (!has_trained && !round.measures()) {
       failure.reason =
           "it got the task too late to train, as a device that was started, or came back, in the "
           "midst of a round may; it takes part in the next round for which it is drawn";

@@ -434,6 +434,7 @@ class Client {
   size_t receipt_size_ = 0;
   PrivateSpending spent_;
   TrainTask task_;
+  uint8_t error_edges_[sizeof(float) * kMaxErrorEdges] = {};  // of task_
   size_t chunk_size_ = 0;  // the most bytes of the update in one message of this session
   uint8_t model_digest_[kSha256Size] = {};
   ModelDownload download_;

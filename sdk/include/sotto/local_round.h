@@ -42,6 +42,12 @@
 // that the device has lost. A training that failed changes nothing, and one that leaves a personal
 // value that is not finite has failed. The update has the shared parameters alone.
 //
+// Measuring. A task with error_edges asks for the histogram of the device's prediction errors in
+// place of an update: of its held-out samples if it has some, else of those that it trains on.
+// Nothing is trained. The error of a sample is the loss that a training step would have for it. A
+// sample whose error is not finite counts as one above all edges; a sample that cannot be read ends
+// the measuring as it ends a training, with zeros. Personal layers have no such task.
+//
 // Evaluation. If the task asks for it, the update has one more coordinate: how well the round's
 // model does on the device's held-out samples. It gets the same noise as the update. A device whose
 // held-out samples cannot be read sends what a device without such samples sends.
@@ -73,6 +79,10 @@ struct LocalDevice {
   // Where the values of personal layers are; a model without such layers needs none. Must outlive
   // all rounds.
   const PersistentStore* store = nullptr;
+
+  // Whether the device can take tasks with error_edges: its model has prediction errors, and no
+  // personal layers.
+  bool CanMeasure() const;
 
   // Whether the device can take tasks with an accuracy.
   //   scratch  of LocalRoundBuffers
@@ -166,17 +176,20 @@ class LocalRound {
   uint32_t private_updates() const { return private_updates_; }
 
   // Mean training loss, and whether training was clipped: of the current round or the last one.
-  float mean_loss() const { return trainer_.mean_loss(); }
-  bool clipped() const { return failure_ != Status::kOk || trainer_.clipped(); }
+  // After a round that measures both are 0 and false.
+  float mean_loss() const { return measures_ ? 0.0f : trainer_.mean_loss(); }
+  bool clipped() const { return failure_ != Status::kOk || (!measures_ && trainer_.clipped()); }
   // kOk, or why the training failed: the status of LocalTrainer::Step(), kTooLate, or,
   // from the first Read() on, kBufferTooSmall for an update that is longer than the task's length.
   // For the device's owner.
   Status failure() const { return failure_; }
   // Steps of the training so far.
-  uint32_t steps() const { return trainer_.steps(); }
+  uint32_t steps() const { return measures_ ? 0 : trainer_.steps(); }
   // Steps of the training in which a number of a net in fixed point saturated: see LocalTrainer.
   // For the device's owner, since it depends on the data.
-  uint32_t saturated_steps() const { return trainer_.saturated_steps(); }
+  uint32_t saturated_steps() const { return measures_ ? 0 : trainer_.saturated_steps(); }
+  // Whether the current round, or the last one, measures in place of training.
+  bool measures() const { return measures_; }
   // kOk, or why the store has not taken the personal values that this training has made:
   // kStoreFailed or kCryptoFailed. The next round starts from what the store holds. For the
   // device's owner.
@@ -186,6 +199,12 @@ class LocalRound {
   Status DrawNonceAndSeed();
   void EndSamples();
   bool EvaluateSome();
+  Status BeginMeasuring(uint32_t samples);
+  Status Measure(uint32_t index, uint32_t* bin) const;
+  Status MeasureSome(bool* done);
+  void MakeHistogram();
+  Status StepTrainer(bool* done);
+  bool is_active() const { return is_measuring_ || trainer_.is_active(); }
   int32_t Accuracy() const;
   UpdateIdentity Identity() const;
   // As long as the round's model, whatever lies behind it.
@@ -212,6 +231,13 @@ class LocalRound {
   // Held-out samples that were counted, and those that the round's model got right.
   uint32_t evaluated_ = 0;
   uint32_t correct_ = 0;
+  // Of a round that measures: samples of this source, so many so far, and their bins.
+  bool measures_ = false;
+  bool is_measuring_ = false;
+  const SampleSource* measured_ = nullptr;
+  uint32_t measured_count_ = 0;
+  uint32_t measured_so_far_ = 0;
+  uint32_t counts_[kMaxErrorEdges + 1] = {};
   // Entropy of the round: the nonce, then the seed of the private noise, until the encoder has it.
   uint8_t drawn_[kNonceSize + kKeySize] = {};
   Salt salt_;

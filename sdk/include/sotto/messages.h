@@ -98,6 +98,10 @@ constexpr uint32_t kFeatureDescription = 1 << 11;
 constexpr uint32_t kFeatureDifferences = 1 << 12;
 constexpr uint32_t kFeatureReleases = 1 << 13;  // wants to know of released models: Reply::release
 constexpr uint32_t kFeatureClipByLayer = 1 << 14;  // with TrainingOptions::clip_by_layer
+// Measures prediction errors, TrainTask::error_edges. Its max_frame is kMinMeasuringFrame at least:
+// the edges make the task longer than the smallest frame.
+constexpr uint32_t kFeatureErrors = 1 << 15;
+constexpr uint32_t kMinMeasuringFrame = 512;
 
 // Features of a server, as bits; they cross the wire: never renumber. The server remembers what a
 // Hello of this connection has said: each later one says only what has changed, and hold_ms.

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "sotto/bytes.h"
 #include "sotto/keys.h"
 #include "sotto/num.h"
 #include "sotto/private_noise.h"
@@ -14,6 +15,32 @@
 #include "sotto/update_scale.h"
 
 namespace sotto {
+
+// The most edges of a histogram of prediction errors.
+constexpr uint32_t kMaxErrorEdges = 16;
+
+// Rising, finite upper ends of the bins of such a histogram; the last bin has none. A view of them
+// as they travel: float32, little endian.
+class ErrorEdges {
+ public:
+  ErrorEdges() = default;  // there is no histogram
+  //   bytes  of at most kMaxErrorEdges; outlives the object
+  explicit ErrorEdges(ByteSpan bytes) : bytes_(bytes) {}
+
+  uint32_t count() const { return static_cast<uint32_t>(bytes_.size() / sizeof(float)); }
+  uint32_t bins() const { return count() + 1; }
+  float operator[](uint32_t i) const {
+    return FloatFromBits(LoadU32Le(bytes_.data() + sizeof(float) * i));
+  }
+  // The first bin whose edge the error does not exceed; the last one for what is not a number.
+  uint32_t BinOf(float error) const;
+  // Whether they are what is said above.
+  bool IsValid() const;
+  ByteSpan bytes() const { return bytes_; }
+
+ private:
+  ByteSpan bytes_;
+};
 
 struct TrainTask {
   uint8_t job_id[kJobIdSize] = {};
@@ -38,6 +65,10 @@ struct TrainTask {
   // quantizer_scale (private_noise.h); 0: none. At most kMaxPrivateNoiseQ20. Needs Gaussian dither,
   // no extra coordinate, and clip_l2 at most kMaxPrivateClipInScales times quantizer_scale.
   uint32_t private_noise_q20 = 0;
+  // With edges the device measures in place of training: the update is clip_l2 times the histogram
+  // of its prediction errors with the round's model, in its first coordinates, a bin each, and
+  // zeros behind. The bins add up to 1, so the L2 norm is at most clip_l2. Never with accuracy_q20.
+  ErrorEdges error_edges;
 
   // Decides which tasks a device takes; server and device both call it. Returns kOk,
   // kInvalidArgument for training options out of range, or kMalformed for anything else that the

@@ -246,6 +246,8 @@ void Client::PrepareWholeHello(Request* request) {
   request->kind = Request::Kind::kHello;
   request->abilities = AbilitiesOf(*config_.model, buffers_);
   if (config_.CanEvaluate(buffers_.scratch)) request->abilities.features |= kFeatureAccuracy;
+  const bool takes_edges = config_.max_frame >= kMinMeasuringFrame;
+  if (takes_edges && config_.CanMeasure()) request->abilities.features |= kFeatureErrors;
   if (config_.stays) request->abilities.features |= kFeatureStays;
   if (config_.wants_news) request->abilities.features |= kFeatureReleases;
   request->device_id = config_.device_id;
@@ -425,6 +427,9 @@ Status Client::OnTask(const Reply& reply) {
     return Status::kPeerRefused;
   }
   task_ = task;
+  const ByteSpan edges = task.error_edges.bytes();
+  if (!edges.empty()) __builtin_memcpy(error_edges_, edges.data(), edges.size());
+  task_.error_edges = ErrorEdges(ByteSpan(error_edges_).first(edges.size()));
   has_sent_ = false;
   SetReportTime(reply.report_ms);
   state_ = State::kDownload;

@@ -24,6 +24,10 @@ Status LocalDevice::Validate() const {
   return port.entropy == nullptr ? Status::kInvalidArgument : Status::kOk;
 }
 
+bool LocalDevice::CanMeasure() const {
+  return model->loss.kind == nn::LossKind::kMeanSquaredError && model->personal == 0;
+}
+
 bool LocalDevice::CanEvaluate(Span<const float> scratch) const {
   return held_out != nullptr && model->classes > 0 && scratch.size() >= EvaluationFloats(*model);
 }
@@ -36,6 +40,8 @@ void LocalRound::EndSamples() {
 void LocalRound::Wipe() {
   EndSamples();
   trainer_.Wipe();
+  is_measuring_ = false;
+  SecureWipe(counts_, sizeof(counts_));
   encoder_.Wipe();
   SecureWipe(drawn_, sizeof(drawn_));
   has_update_ = is_encoded_ = false;
@@ -77,9 +83,72 @@ Status LocalRound::Begin(const TrainTask& task, const LocalDevice& device,
   samples_context_ = samples.context;
   samples.count = CountNow(samples);
   held_out_ = device.held_out == nullptr ? 0 : CountNow(device.held_out->samples);
+  measures_ = task.error_edges.count() > 0;
+  if (measures_) return BeginMeasuring(samples.count);
   return trainer_.Begin(*device.model, task.training, samples, order_key, buffers.base,
                         {buffers.update, buffers.velocity, buffers.gradient}, buffers.scratch,
                         buffers.indices);
+}
+
+Status LocalRound::BeginMeasuring(uint32_t samples) {
+  const ModelInfo& model = *device_->model;
+  if (!device_->CanMeasure() || task_->error_edges.bins() > model.parameters) {
+    return Status::kMalformed;
+  }
+  if (buffers_->base.size() != model.parameters || buffers_->update.size() != model.parameters) {
+    return Status::kInvalidArgument;
+  }
+  const bool fits =
+      !buffers_->indices.empty() && buffers_->scratch.size() >= model.training_floats(model, 1);
+  if (!fits) return Status::kBufferTooSmall;
+  const bool has_held_out = held_out_ > 0 && model.CanRead(device_->held_out->samples);
+  measured_ = has_held_out ? &device_->held_out->samples : &device_->samples;
+  measured_count_ = has_held_out ? held_out_ : samples;
+  measured_so_far_ = 0;
+  failure_ = Status::kOk;
+  is_measuring_ = true;
+  return Status::kOk;
+}
+
+// The bin of a sample's error: the loss of a training step that moves nothing. Where the gradient
+// is not finite the step spoils the working memory, so each sample begins with the round's model.
+Status LocalRound::Measure(uint32_t index, uint32_t* bin) const {
+  const ModelInfo& model = *device_->model;
+  const WorkingParameters working = {buffers_->update};
+  if (Status s = model.begin_training(buffers_->base, working); s != Status::kOk) return s;
+  buffers_->indices[0] = index;
+  float error = 0.0f;
+  const Status status = model.train_batch(model, {measured_, buffers_->indices.first(1)}, SgdStep(),
+                                          working, buffers_->scratch, &error);
+  if (status != Status::kOk && status != Status::kNotFinite) return status;
+  const bool is_number = status == Status::kOk && IsFinite(error);
+  *bin = is_number ? task_->error_edges.BinOf(error) : task_->error_edges.count();
+  return Status::kOk;
+}
+
+// As many samples as a mini-batch has.
+Status LocalRound::MeasureSome(bool* done) {
+  const uint32_t left = measured_count_ - measured_so_far_;
+  const uint32_t batch = task_->training.batch_size;
+  for (uint32_t i = 0; i < (left < batch ? left : batch); ++i) {
+    uint32_t bin = 0;
+    if (Status s = Measure(measured_so_far_, &bin); s != Status::kOk) return s;
+    ++counts_[bin];
+    ++measured_so_far_;
+  }
+  *done = measured_so_far_ == measured_count_;
+  return Status::kOk;
+}
+
+// In place of the update.
+void LocalRound::MakeHistogram() {
+  const Span<float> update = Update();
+  for (float& value : update) value = 0.0f;
+  if (failure_ != Status::kOk || measured_count_ == 0) return;
+  for (uint32_t bin = 0; bin < task_->error_edges.bins(); ++bin) {
+    update[bin] = task_->training.clip_l2 * static_cast<float>(counts_[bin]) /
+                  static_cast<float>(measured_count_);
+  }
 }
 
 // Counts on among the held-out samples. False once all are counted.
@@ -112,18 +181,21 @@ int32_t LocalRound::Accuracy() const {
   return is_negative ? -value : value;
 }
 
+Status LocalRound::StepTrainer(bool* done) {
+  const Status status = trainer_.Step(done);
+  const ModelInfo& model = *device_->model;
+  const bool is_over = status == Status::kOk && *done && trainer_.steps() > 0;
+  if (!is_over || model.personal_functions == nullptr) return status;
+  return model.personal_functions->end(model, *device_->store, buffers_->update, &kept_);
+}
+
 Status LocalRound::Step(bool* done) {
-  if (!trainer_.is_active()) return Status::kWrongState;
+  if (!is_active()) return Status::kWrongState;
   if (EvaluateSome()) {
     *done = false;
     return Status::kOk;
   }
-  failure_ = trainer_.Step(done);
-  const ModelInfo& model = *device_->model;
-  const bool is_over = failure_ == Status::kOk && *done && trainer_.steps() > 0;
-  if (is_over && model.personal_functions != nullptr) {
-    failure_ = model.personal_functions->end(model, *device_->store, buffers_->update, &kept_);
-  }
+  failure_ = is_measuring_ ? MeasureSome(done) : StepTrainer(done);
   if (failure_ != Status::kOk) {
     trainer_.Wipe();
     *done = true;
@@ -133,7 +205,7 @@ Status LocalRound::Step(bool* done) {
 }
 
 Status LocalRound::GiveUpTraining(bool* done) {
-  if (!trainer_.is_active()) return Status::kWrongState;
+  if (!is_active()) return Status::kWrongState;
   trainer_.Wipe();
   failure_ = Status::kTooLate;
   const bool counts = task_->accuracy_q20 != 0;
@@ -149,7 +221,12 @@ void LocalRound::MakeUpdate() {
   const Span<const float> base = buffers_->base;
   const Span<float> update = Update();
   const bool is_zero = failure_ != Status::kOk;
-  for (size_t i = 0; i < update.size(); ++i) update[i] = is_zero ? 0.0f : update[i] - base[i];
+  if (measures_) {
+    MakeHistogram();
+    is_measuring_ = false;
+  } else {
+    for (size_t i = 0; i < update.size(); ++i) update[i] = is_zero ? 0.0f : update[i] - base[i];
+  }
   has_update_ = true;
   position_ = 0;
 }

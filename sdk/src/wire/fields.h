@@ -32,6 +32,7 @@ class Packing {
   }
   void operator()(sotto_bytes_t& wire, const ByteSpan& ours) { wire = View(ours); }
   void operator()(sotto_bytes_t& wire, const Salt& ours) { wire = View(ours.view()); }
+  void operator()(sotto_bytes_t& wire, const ErrorEdges& ours) { wire = View(ours.bytes()); }
   template <size_t size>
   void operator()(sotto_bytes_t& wire, const uint8_t (&ours)[size]) {
     wire = View(ByteSpan(ours));
@@ -72,6 +73,7 @@ class Unpacking {
     ours.is_there = wire.size != 0;
     if (ours.is_there) (*this)(wire, ours.bytes);
   }
+  void operator()(const sotto_bytes_t& wire, ErrorEdges& ours) { ours = ErrorEdges(View(wire)); }
   template <size_t size>
   void operator()(const sotto_bytes_t& wire, uint8_t (&ours)[size]) {
     if (wire.size != size) return Refuse();

@@ -85,7 +85,7 @@ bool IsWithinLimits(const Reply& r) {
     case Reply::Kind::kTrain:
       return r.task.format.CanCarry(r.task.clip_bit_q20, r.task.accuracy_q20,
                                     r.task.private_noise_q20) &&
-             IsKnown(r.task.training) && IsMaxFrame(r.max_frame) &&
+             IsKnown(r.task.training) && r.task.error_edges.IsValid() && IsMaxFrame(r.max_frame) &&
              r.receipt.size() <= kMaxReceiptSize && IsWithinLimits(r.model);
     case Reply::Kind::kModelChunk:
       return !r.bytes.empty();
@@ -180,6 +180,7 @@ void TrainFields(Way& way, Wire& wire, Ours& task) {
   way(wire.clip_bit, task.clip_bit_q20);
   way(wire.accuracy, task.accuracy_q20);
   way(wire.private_noise, task.private_noise_q20);
+  way(wire.error_edges, task.error_edges);
 }
 
 template <class Way, class Wire, class Ours>

@@ -107,7 +107,8 @@ const std::vector<Field<EpsilonAuditRequest>>& EpsilonAuditFields() {
 }
 
 const std::vector<std::string>& WithoutForEpsilon() {
-  static const std::vector<std::string> kNames = {"sampling", "min-devices", "epsilon-budget"};
+  static const std::vector<std::string> kNames = {"sampling", "min-devices", "epsilon-budget",
+                                                  "threshold-bins", "threshold-quantile"};
   return kNames;
 }
 

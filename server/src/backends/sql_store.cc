@@ -330,7 +330,11 @@ void SqlStore::AttachThreshold(const ModelThreshold& t) {
   if (!row.Bind(t.job, t.round).Step()) {
     database_.Refuse(fmt::format("it has no release of round {} of job {}", t.round + 1, t.job));
   }
-  const int64_t number = row.Integer(0) + 1;
+  AddThreshold(t, row.Integer(0) + 1);
+  commit.Finish();
+}
+
+void SqlStore::AddThreshold(const ModelThreshold& t, int64_t number) {
   Insert(database_, "thresholds",
          {{"job", t.job},
           {"round", t.round},
@@ -338,7 +342,6 @@ void SqlStore::AttachThreshold(const ModelThreshold& t) {
           {"threshold", double{t.threshold}},
           {"attached", SecondsSince1970()}});
   Chain(database_).Append({"threshold", {t.job, t.round, number}});
-  commit.Finish();
 }
 
 std::vector<ModelThreshold> SqlStore::Thresholds() {
@@ -494,6 +497,7 @@ void SqlStore::CommitRelease(const ReleaseRecord& record) {
   AddToLedger(database_, job_, record, record.seeded || IsSeeded());
   Chain(database_).Append({"release", {job_, record.round}});
   AddModel(job_, record.round, record.parameters, record.optimiser_state, record.next_clip_l2);
+  if (record.threshold) AddThreshold({job_, record.round, *record.threshold}, 1);
   if (kept_models_) DeleteModels(int64_t{record.round} - *kept_models_);
   commit.Finish();
   if (receipts_ && !record.devices.empty()) {

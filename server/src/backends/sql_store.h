@@ -121,6 +121,7 @@ class SqlStore final : public Store {
   void AddRelease(const ReleaseRecord& record);
   void AddModel(int64_t job, int64_t round, Span<const float> parameters, ByteSpan optimiser_state,
                 double next_clip_l2);
+  void AddThreshold(const ModelThreshold& threshold, int64_t number);
   void DeleteModels(int64_t newest);
 
   const std::unique_ptr<StorePlace> place_;

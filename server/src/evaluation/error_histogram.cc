@@ -11,11 +11,6 @@ constexpr double kDeviations = 1.96;  // of a normal distribution: 95 of 100
 
 }  // namespace
 
-uint32_t BinOf(float error, const std::vector<float>& edges) {
-  const auto is_in = [error](float edge) { return error <= edge; };
-  return static_cast<uint32_t>(std::find_if(edges.begin(), edges.end(), is_in) - edges.begin());
-}
-
 std::optional<FleetThreshold> ThresholdOf(const ErrorHistogram& histogram, double quantile) {
   const std::vector<double>& counts = histogram.counts;
   const double all = std::accumulate(counts.begin(), counts.end(), 0.0);

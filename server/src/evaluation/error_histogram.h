@@ -2,23 +2,17 @@
 // sotto::server/evaluation.
 //
 // Each device of the cohort counts its samples by their error, in bins whose edges were fixed
-// before, and divides by the number of its samples. Its numbers add up to 1, so their L2 norm is at
-// most 1, and each device counts alike. The sum over the cohort has Gaussian noise in each bin. All
-// here is computed from the noisy sum, so it costs no privacy.
+// before (ErrorEdges in sotto/train_task.h), and divides by the number of its samples. Its numbers
+// add up to 1, so their L2 norm is at most 1, and each device counts alike. The sum over the cohort
+// has Gaussian noise in each bin. All here is computed from the noisy sum, so it costs no privacy.
 //
 // Pure functions, safe from any thread.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <vector>
 
 namespace sotto::server {
-
-// The bin of an error: the first whose edge it does not exceed; edges.size() if it exceeds all, or
-// is not a number.
-//   edges  rising
-uint32_t BinOf(float error, const std::vector<float>& edges);
 
 struct ErrorHistogram {
   std::vector<float> edges;    // upper ends of the bins, rising; the last bin has none

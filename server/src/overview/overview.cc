@@ -214,7 +214,7 @@ Json SettingsOfResults(const Json& results) {
 Json JobOfResults(const Json& results, Audience audience, TestFigures test) {
   const bool is_seeded = results.contains("seed") && !results["seed"].is_null();
   Json job = {{"job", results.value("job_number", 1)},
-              {"model", results.at("model")},
+              {"model", results.at("model").get<std::string>()},
               {"parameters", results.at("parameters")},
               {"mechanism", results.at("mechanism")},
               {"begun", nullptr}};

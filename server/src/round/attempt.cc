@@ -7,7 +7,7 @@ namespace sotto::server {
 Attempt::Attempt(const JobConfig& config, SharedDevices devices, const TrainTask& task,
                  std::vector<uint32_t> drawn, ModelCodes& codes, std::optional<Key> salts)
     : config_(config),
-      task_(task, salts && config.requires_salt),
+      task_(task, config),
       drawn_(std::move(drawn)),
       codes_(codes),
       codec_(config.codec->make(task)),

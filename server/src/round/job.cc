@@ -35,12 +35,20 @@ Job::Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log, co
       server_key_(server_key),
       estimator_(MakeEstimator(config_.aggregation)),
       optimiser_(MakeOptimiser(config_.aggregation)),
-      needs_(config_.TaskFor(0, config_.training.clip_l2)),
+      needs_(config_.TaskFor(0, config_.training.clip_l2), config_),
       clip_l2_(config_.training.clip_l2) {
   if (config_.plan.sampling == privacy::Sampling::kPasses) {
     privacy::Plan plan = budget_.phases().Limited(config_.plan);
     if (!config_.codec->noise) plan.delta = 0.5;  // a job without privacy has none
     turns_.emplace(plan, config_.turns_before, config_.life_limit);
+  }
+  const bool has_measured = resume && !config_.error_edges.empty() && resume->planned != 0 &&
+                            int64_t{resume->next_round} >= int64_t{resume->planned} &&
+                            config_.plan.rounds > resume->planned;
+  if (has_measured) {
+    throw std::invalid_argument(
+        "the job's last round has measured its threshold, and no round follows it; begin another "
+        "job (sotto job start), with --initial-model for its model");
   }
   if (!resume && config_.plan.devices != devices_->eligible()) {
     throw std::invalid_argument("the plan's number of devices is not that of the registry");
@@ -356,8 +364,7 @@ LackCounts Job::Lacking() const {
 }
 
 std::string Job::WhatLacks(const Abilities& device) const {
-  const Demand demand{needs_, config_.requires_salt && config_.GivesSalts()};
-  return IsLacking(demand, device) ? DescribeLack(demand, device) : "";
+  return IsLacking(needs_, device) ? DescribeLack(needs_, device) : "";
 }
 
 bool Job::IsComplete() const {
@@ -436,6 +443,10 @@ ReleaseResult Job::MakeRelease(PartialSum total, RoundOutcome* outcome) {
   outcome->device_accuracy = release.device_accuracy;
   outcome->figures = std::move(release.figures);
   outcome->errors = std::move(release.errors);
+  if (outcome->errors) {
+    const auto found = ThresholdOf(*outcome->errors, config_.threshold_quantile);
+    if (found) outcome->threshold = static_cast<double>(found->threshold);
+  }
   return release;
 }
 
@@ -456,6 +467,7 @@ void Job::Commit(const ReleaseResult& release, const RoundOutcome& outcome) {
   record.spent = outcome.spent;
   const std::vector<uint8_t> optimiser_state = optimiser_->State();
   record.optimiser_state = {optimiser_state.data(), optimiser_state.size()};
+  if (outcome.threshold) record.threshold = static_cast<float>(*outcome.threshold);
   log_.CommitRelease(record);
 }
 

@@ -234,7 +234,7 @@ class Job {
   uint8_t job_id_[kJobIdSize] = {};
   uint8_t model_digest_[kSha256Size] = {};
 
-  const TrainTask needs_;          // a task, for what it needs of devices
+  const Demand needs_;             // of the first round and all others
   std::optional<TurnBook> turns_;  // of kPasses
 
   mutable std::mutex mutex_;                                       // guards the next twelve members

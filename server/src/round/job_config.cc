@@ -185,6 +185,11 @@ TrainTask JobConfig::TaskFor(uint32_t round, float clip_l2) const {
   task.training.learning_rate = static_cast<float>(rate.learning_rate);
   task.training.rate_first = static_cast<uint32_t>(rate.first);
   task.training.rate_power = ToDevice(rate.power);
+  if (MeasuresErrors(round)) {
+    static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as the edges travel");
+    task.error_edges = ErrorEdges(
+        {reinterpret_cast<const uint8_t*>(error_edges.data()), sizeof(float) * error_edges.size()});
+  }
   return task;
 }
 
@@ -275,6 +280,17 @@ void JobConfig::RequireEvaluable() const {
           "the accuracy's scale is at most 1024 and at least 2^-20 of the noise's deviation");
 }
 
+void JobConfig::RequireMeasurable() const {
+  if (error_edges.empty()) return;
+  Require(error_edges.size() <= kMaxErrorEdges && error_edges.size() < model->parameters,
+          fmt::format("--threshold-bins: at most {} edges, and fewer than the {} parameters of "
+                      "model {}, whose places the bins take",
+                      kMaxErrorEdges, model->parameters, model->name));
+  Require(model->loss.kind == nn::LossKind::kMeanSquaredError && model->personal == 0,
+          "--threshold-bins: the model has no prediction errors that the server could know");
+  Require(plan.rounds >= 2, "--threshold-bins: the last round measures, and there is no other one");
+}
+
 void JobConfig::Validate() const {
   Require(model != nullptr, "a job needs a model");
   Require(initial_parameters.empty() || initial_parameters.size() == model->parameters,
@@ -314,6 +330,7 @@ void JobConfig::Validate() const {
   RequireBoundFromSteps();
   RequireAdaptable();
   RequireEvaluable();
+  RequireMeasurable();
   if (codec->noise) {
     plan.Validate();
     Require(plan.dimension == coordinates(),

@@ -98,11 +98,13 @@ struct JobConfig {
   // of the scale plan.accuracy_scale.
   bool evaluates_on_devices = false;
 
-  // Rising upper ends of the bins of a histogram of prediction errors (error_histogram.h), fewer
-  // than the model has parameters; empty: none is asked for. In the plan's last round the devices
-  // send C times their histograms in place of updates, as the first coordinates, and the model
-  // stays as it is. To the accountants it is a round like any other. In simulations only.
+  // Rising upper ends of the bins of a histogram of prediction errors (error_histogram.h), at most
+  // kMaxErrorEdges and fewer than the model has parameters; empty: none is asked for. In the plan's
+  // last round the devices send C times their histograms in place of updates, as the first
+  // coordinates, and the model stays as it is. To the accountants it is a round like any other.
   std::vector<float> error_edges;
+  std::string threshold_bins;        // the same as the operator wrote them
+  double threshold_quantile = 0.99;  // in (0, 1], see ThresholdOf()
   bool MeasuresErrors(uint32_t round) const {
     return !error_edges.empty() && int64_t{round} + 1 == plan.rounds;
   }
@@ -214,6 +216,7 @@ struct JobConfig {
   void RequireBoundFromSteps() const;
   void RequireAdaptable() const;
   void RequireEvaluable() const;
+  void RequireMeasurable() const;
   void RequireOneLength() const;
 };
 

@@ -116,6 +116,8 @@ struct ReleaseRecord {
   privacy::Statement spent;
   // The state of the job's optimiser, opaque bytes; empty if it has none. Valid during the call.
   ByteSpan optimiser_state;
+  // Attached to the model: of a round that measured prediction errors, if it found one.
+  std::optional<float> threshold = std::nullopt;
 };
 
 // Every call returns only when the record is durable. It throws std::runtime_error if the record

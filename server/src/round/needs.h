@@ -16,15 +16,22 @@
 #include <vector>
 
 #include "aggregate/partial_sum.h"
+#include "round/job_config.h"
 #include "sotto/messages.h"
 
 namespace sotto::server {
 
 // A task, and what the server wants beyond it.
 struct Demand : TrainTask {
-  Demand(const TrainTask& task, bool wants_salt = false) : TrainTask(task), salt(wants_salt) {}
+  Demand(const TrainTask& task) : TrainTask(task) {}
+  // A task of the job, and what its other rounds need.
+  Demand(const TrainTask& task, const JobConfig& config)
+      : TrainTask(task),
+        salt(config.requires_salt && config.GivesSalts()),
+        measures(!config.error_edges.empty()) {}
 
-  bool salt;  // only updates under a salt of the server
+  bool salt = false;      // only updates under a salt of the server
+  bool measures = false;  // a round of the job asks for prediction errors
 };
 
 struct Need {

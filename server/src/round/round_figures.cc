@@ -191,6 +191,10 @@ const RoundFigure kFigures[] = {
         .Seen(OfOutcome<&Outcome::device_accuracy>)
         .Gauge("sotto_device_accuracy",
                "Noisy accuracy on the devices, of the model before the last one"),
+    Public(kResults | kAttempts | kOverview | kServeLog, "threshold", "",
+           "prediction error above which a sample is an anomaly, from the devices' noisy histogram")
+        .Seen(OfOutcome<&Outcome::threshold>)
+        .Words("is the threshold of prediction errors"),
     Operators(kReport | kRoundsCsv | kResults | kAttempts | kOverview | kPageTable | kServeLog,
               "topped_up", "updates", "zero updates, noise alone, that the server added")
         .Seen(OfOutcome<&Outcome::topped_up>),

@@ -59,6 +59,7 @@ struct RoundOutcome {
   double next_clip_l2 = 0.0;             // of a release: the bound of the next round, model units
   std::optional<UpdateFigures> figures;  // of a release, if the configuration asks for them
   std::optional<ErrorHistogram> errors;  // of a release: see JobConfig::error_edges
+  std::optional<double> threshold;       // found from them, a float32; absent: there is none
   // Once all rounds are released, if the fleet stays; only if somebody watches the job.
   std::optional<double> planned_epsilon;
   privacy::Statement spent;  // of the job so far, this attempt included, if it is accounted

@@ -158,8 +158,12 @@ void Releases::OnBegin(int64_t number, const Job& job, const std::vector<privacy
   if (job.round() > 0) OnRelease(job.round(), claims);
 }
 
-void Releases::OnRelease(uint32_t rounds, const std::vector<privacy::Claim>& claims) {
+void Releases::OnRelease(uint32_t rounds, const std::vector<privacy::Claim>& claims,
+                         std::optional<double> threshold) {
   served_.rounds = rounds;
+  if (threshold) {
+    thresholds_.push_back({served_.job, int64_t{rounds} - 1, static_cast<float>(*threshold)});
+  }
   served_.claims = ClaimsInBrief(claims, served_.is_seeded);
   Show(served_digest_, served_);
 }

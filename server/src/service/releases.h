@@ -46,8 +46,10 @@ class Releases {
   void OnBegin(int64_t number, const Job& job, const std::vector<privacy::Claim>& claims,
                bool is_seeded);
   // It has shown a release.
-  //   rounds  released so far
-  void OnRelease(uint32_t rounds, const std::vector<privacy::Claim>& claims);
+  //   rounds     released so far
+  //   threshold  that came with it
+  void OnRelease(uint32_t rounds, const std::vector<privacy::Claim>& claims,
+                 std::optional<double> threshold = std::nullopt);
   // It is over.
   //   is_final  no later start goes on with it
   void OnEnd(bool is_final);

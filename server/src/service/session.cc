@@ -127,7 +127,9 @@ ServerEvents ServeSession::Events() {
   events.info = [this](const std::string& line) { log_.Write(line); };
   events.detail = [this](const std::string& line) { log_.Write(event::kDetail, line); };
   events.on_outcome = [this](const RoundOutcome& outcome) {
-    if (outcome.released) releases_.OnRelease(outcome.round + 1, outcome.spent.claims);
+    if (outcome.released) {
+      releases_.OnRelease(outcome.round + 1, outcome.spent.claims, outcome.threshold);
+    }
     served_->OnOutcome(outcome);
   };
   events.watch = [this] {

@@ -207,13 +207,6 @@ Fleet::Report Fleet::RunRound(Job& job, int threads) {
   return report;
 }
 
-// The model of a round that measures errors; null for one that trains.
-std::unique_ptr<const MeasuringModel> Fleet::MeasuringModelFor(const Job& job) const {
-  if (!job.config().MeasuresErrors(job.round())) return nullptr;
-  return std::make_unique<const MeasuringModel>(model_, job.parameters(), job.config().error_edges,
-                                                job.clip_l2());
-}
-
 Fleet::Report Fleet::RunPart(Job& job, int threads, const Ranks& ranks,
                              const std::function<bool()>& must_stop) {
   // Each device is of one rank in this attempt. Those that train are dealt by their place in the
@@ -236,14 +229,12 @@ Fleet::Report Fleet::RunPart(Job& job, int threads, const Ranks& ranks,
                                         training.momentum > 0, training.gradient_clip > 0),
                     {}});
   }
-  const std::unique_ptr<const MeasuringModel> measuring = MeasuringModelFor(job);
-  const ModelInfo& model = measuring == nullptr ? model_ : *measuring;
   std::vector<TrainingReport> trainings(drawn.size());
   std::atomic<bool> is_stopped{false};
   ParallelFor(workers, drawn.size(), [&](size_t i, int worker) {
     if (must_stop && must_stop()) is_stopped = true;
     if (!is_stopped) {
-      trainings[i] = RunDevice(drawn[i], job, model, pool[static_cast<size_t>(worker)]);
+      trainings[i] = RunDevice(drawn[i], job, pool[static_cast<size_t>(worker)]);
     }
   });
   Report report = Count(trainings);
@@ -251,18 +242,17 @@ Fleet::Report Fleet::RunPart(Job& job, int threads, const Ranks& ranks,
   return report;
 }
 
-TrainingReport Fleet::RunDevice(uint32_t index, Job& job, const ModelInfo& model, Worker& worker) {
+TrainingReport Fleet::RunDevice(uint32_t index, Job& job, Worker& worker) {
   const Device& identity = registry_[index];
   DeviceShare share(data_, partition_.DeviceSamples(index), options_.held_out);
   share.CopyGenerated(&worker.samples);
   const HeldOut held_out = MakeHeldOut(share.held_out_source());
   SeededEntropy entropy(identity.secret);
-  const bool measures = &model != &model_;  // on samples that the device did not train on
   LocalDevice device;
-  device.model = &model;
+  device.model = &model_;
   device.device_id = BytesOf(identity.id);
   device.secret = identity.secret;
-  device.samples = measures && options_.held_out > 0 ? share.held_out_source() : share.source();
+  device.samples = share.source();
   device.held_out = &held_out;
   device.port = posix::SystemPort();
   device.port.entropy = SeededEntropy::Fill;

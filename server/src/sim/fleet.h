@@ -23,7 +23,6 @@
 #include "round/devices.h"
 #include "round/job.h"
 #include "sim/device_accuracies.h"
-#include "sim/measuring_model.h"
 #include "sim/personal_values.h"
 #include "sotto/client.h"
 #include "sotto/data/dataset.h"
@@ -99,8 +98,7 @@ class Fleet {
   bool DropsOut(uint32_t device, uint32_t round, uint32_t attempt) const;
   void CheckIn(Job& job, const std::vector<bool>& is_here) const;
   struct Worker;
-  std::unique_ptr<const MeasuringModel> MeasuringModelFor(const Job& job) const;
-  TrainingReport RunDevice(uint32_t index, Job& job, const ModelInfo& model, Worker& worker);
+  TrainingReport RunDevice(uint32_t index, Job& job, Worker& worker);
   class Evaluator;
 
   FleetOptions options_;

@@ -22,8 +22,6 @@ namespace sotto::server {
 struct SimulationConfig {
   JobConfig job;
   FleetOptions fleet;
-  // Of the threshold that is found from the histogram of prediction errors, JobConfig::error_edges.
-  double threshold_quantile = 0.99;
   std::optional<uint64_t> seed;  // absent: the operating system's entropy
   int threads = 1;
 

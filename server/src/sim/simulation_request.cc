@@ -1,7 +1,6 @@
 #include "sim/simulation_request.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <stdexcept>
 
@@ -10,7 +9,6 @@
 #include "base/json_text.h"
 #include "data/catalog.h"
 #include "data/parts.h"
-#include "export/predictor.h"
 #include "sotto/data/partitions.h"
 #include "sotto/options/numbers.h"
 #include "spec/job_spec.h"
@@ -62,23 +60,6 @@ Fields FleetAndData() {
       Row("dropout", At(&SimulationRequest::fleet, &FleetOptions::dropout),
           "chance that a drawn device does not report")
           .Within({0, 0.999}),
-  };
-}
-
-Fields ThresholdOfTheFleet() {
-  return {
-      Row("threshold-bins", &SimulationRequest::threshold_bins,
-          "of an autoencoder or a regression: the last round trains nothing; its devices send "
-          "histograms of their prediction errors, within the same epsilon, and a threshold is "
-          "found "
-          "from the noisy sum. The upper ends of the bins, rising, with a comma between them; "
-          "choose them from PUBLIC data")
-          .ByDefault("no threshold"),
-      Row("threshold-quantile", &SimulationRequest::threshold_quantile,
-          "the share of the devices' errors that the threshold should not exceed, each device "
-          "counting alike")
-          .Within({0, 1, true})
-          .Needs("threshold-bins"),
   };
 }
 
@@ -179,20 +160,17 @@ std::string FleetText(const SimulationRequest& request) {
   nlohmann::ordered_json json;
   for (const Field<SimulationRequest>& field : SimulationFields()) {
     const std::string name = field.name;
-    // States of earlier builds do not have the options of a threshold.
-    const bool is_of_threshold =
-        name.rfind("threshold-", 0) == 0 && !request.threshold_bins.empty();
-    const bool decides = field.group == Group::kFleet || name == "seed" || is_of_threshold;
+    const bool decides = field.group == Group::kFleet || name == "seed";
     if (decides) json[field.json_name()] = ToJson(field.get(request));
   }
   return JsonText(json);
 }
 
 const Fields& SimulationFields() {
-  static const Fields kFields =
-      Joined({Under(Group::kFleet, FleetAndData()),
-              Under(Group::kRun, Joined({ThresholdOfTheFleet(), SeedAndEvaluation(),
-                                         OutputFields<SimulationRequest>(), FilesOfARun()}))});
+  static const Fields kFields = Joined(
+      {Under(Group::kFleet, FleetAndData()),
+       Under(Group::kRun,
+             Joined({SeedAndEvaluation(), OutputFields<SimulationRequest>(), FilesOfARun()}))});
   return kFields;
 }
 
@@ -238,67 +216,6 @@ void RequirePersonal(const SimulationRequest& request, const SimulationConfig& c
                   request.fine_tune_steps));
 }
 
-// Rising numbers with a comma between them.
-std::vector<float> ParseEdges(const std::string& text) {
-  std::vector<float> edges;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string part = text.substr(begin, end - begin);
-    const std::optional<double> edge = posix::ParseReal(part);
-    const auto value = static_cast<float>(edge.value_or(0));
-    if (!edge || !std::isfinite(value) || (!edges.empty() && value <= edges.back())) {
-      throw std::invalid_argument(fmt::format(
-          "--threshold-bins {}: '{}' is {}; expected rising numbers, for example 0.1,0.2,0.5", text,
-          part, edge ? "not above the one before it" : "no number"));
-    }
-    edges.push_back(value);
-    begin = end + 1;
-  }
-  return edges;
-}
-
-[[noreturn]] void RefuseBins(const std::string& why) {
-  throw std::invalid_argument("--threshold-bins: " + why);
-}
-
-// The last round's update is a histogram of the bins: see JobConfig::error_edges.
-void AskForThreshold(const SimulationRequest& request, SimulationConfig* config) {
-  config->threshold_quantile = request.threshold_quantile;
-  if (request.threshold_bins.empty()) return;
-  JobConfig& job = config->job;
-  job.error_edges = ParseEdges(request.threshold_bins);
-  if (!HasErrors(*job.model)) {
-    RefuseBins(
-        fmt::format("model {} tells classes apart and has no prediction errors; take an "
-                    "autoencoder or a regression",
-                    job.model->name));
-  }
-  if (job.model->personal > 0) {
-    RefuseBins(
-        fmt::format("model {} has personal layers, and the server cannot know the errors of "
-                    "devices that predict with their own; leave one of the two out",
-                    job.model->name));
-  }
-  if (!job.codec->servable) {
-    RefuseBins(
-        fmt::format("not with --mechanism {}, a baseline; take gau-lrq, or none for a "
-                    "histogram without noise",
-                    job.codec->name));
-  }
-  if (job.training.clip_by_layer != ClipByLayer::kNone) {
-    RefuseBins("not with --clip-by-layer: a histogram has no layers; leave one of the two out");
-  }
-  if (job.error_edges.size() >= job.model->parameters) {
-    RefuseBins(
-        fmt::format("{} bins with the one above all edges, and model {} has {} parameters, "
-                    "whose places they take; name fewer edges",
-                    job.error_edges.size() + 1, job.model->name, job.model->parameters));
-  }
-  if (job.plan.rounds < 2) {
-    RefuseBins("--rounds 1 leaves no round to train in: the last one measures; give more rounds");
-  }
-}
-
 }  // namespace
 
 SimulationConfig MakeSimulation(const SimulationRequest& request) {
@@ -324,7 +241,6 @@ SimulationConfig MakeSimulation(const SimulationRequest& request) {
   config.evaluate_every = request.evaluate_every;
   config.fleet_text = FleetText(request);
   AskForSpectra(request, &config);
-  AskForThreshold(request, &config);
   return config;
 }
 

@@ -22,8 +22,6 @@ struct SimulationRequest : JobRequest {
   std::optional<std::string> test;  // see OpenTrainTest(); absent: the data set's own, or a share
   std::optional<std::string> classes;  // of data, see OnlyClasses(); absent: all
   FleetOptions fleet;
-  std::string threshold_bins;  // rising numbers; empty: no threshold is sought
-  double threshold_quantile = 0.99;
   // Public data from which --noise-decay is found before the first round: noise_decay.h.
   std::optional<std::string> noise_decay_from;
   std::optional<double> held_out;  // absent: a fifth if devices evaluate, else nothing

@@ -19,6 +19,7 @@ Fields AdaptiveClip();  // one more coordinate, the clip bit
 Fields Evaluation();    // one more coordinate, the accuracy
 Fields LocalTraining();
 Fields BoundFromSteps();
+Fields Threshold();  // the last round measures prediction errors
 Fields ServerOptimiser();
 Fields Estimation();
 

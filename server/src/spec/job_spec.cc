@@ -221,8 +221,9 @@ const std::vector<JobField>& JobFields() {
       Joined({Under(Group::kPrivacy, ModelAndCode()), Under(Group::kRounds, Sampling()),
               Under(Group::kPrivacy, Noise()), Under(Group::kTraining, AdaptiveClip()),
               Under(Group::kTraining, Evaluation()), Under(Group::kTraining, LocalTraining()),
-              Under(Group::kTraining, BoundFromSteps()), Under(Group::kRounds, ServerOptimiser()),
-              Under(Group::kRounds, Estimation()), Under(Group::kRounds, ServerStep())});
+              Under(Group::kTraining, BoundFromSteps()), Under(Group::kRounds, Threshold()),
+              Under(Group::kRounds, ServerOptimiser()), Under(Group::kRounds, Estimation()),
+              Under(Group::kRounds, ServerStep())});
   return kFields;
 }
 

@@ -16,6 +16,7 @@
 #include "round/release.h"
 #include "sotto/certificate.h"
 #include "spec/job_spec.h"
+#include "spec/threshold_bins.h"
 
 namespace sotto::server {
 namespace {
@@ -363,6 +364,7 @@ JobConfig MakeJob(const JobRequest& asked, uint32_t devices,
   job.quorum = r.quorum.value_or(has_quorum ? 1 : 0);
   job.process.threads = Threads(r.job.process.threads);
   job.update_length = job.plan.too_long > 0 ? job.LeastLength() : 0;
+  AskForThreshold(&job);
   job.Validate();
   return job;
 }

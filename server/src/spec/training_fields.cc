@@ -102,4 +102,22 @@ Fields BoundFromSteps() {
   };
 }
 
+Fields Threshold() {
+  return {
+      Row("threshold-bins", Learns::kTask, &JobConfig::threshold_bins,
+          "of an autoencoder or a regression: the last round trains nothing; its devices send "
+          "histograms of their prediction errors, within the same epsilon, and a threshold is "
+          "found from the noisy sum. The upper ends of the bins, rising, with a comma between "
+          "them; choose them from PUBLIC data; devices that cannot measure wait")
+          .ByDefault("no threshold")
+          .StoredUnlessDefault(),
+      Row("threshold-quantile", Learns::kNothing, &JobConfig::threshold_quantile,
+          "the share of the devices' errors that the threshold should not exceed, each device "
+          "counting alike")
+          .Within({0, 1, true})
+          .Needs("threshold-bins")
+          .StoredUnlessDefault(),
+  };
+}
+
 }  // namespace sotto::server::job_fields

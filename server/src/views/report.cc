@@ -418,13 +418,13 @@ std::string DescribeThreshold(const SimulationConfig& config, const SimulationRe
   if (config.job.error_edges.empty()) return "";
   const ErrorHistogram* const errors = ErrorsIn(result);
   if (errors == nullptr) return "  threshold      not known: the last round has not measured it\n";
-  const auto found = ThresholdOf(*errors, config.threshold_quantile);
+  const auto found = ThresholdOf(*errors, config.job.threshold_quantile);
   const std::string text =
       found ? ThresholdText(*found)
             : fmt::format(
                   "none: more than {:.4g} of the errors, or of the noise, are above every "
                   "edge",
-                  1 - config.threshold_quantile);
+                  1 - config.job.threshold_quantile);
   return fmt::format(
       "  threshold      {}\n"
       "                 from {} of the last round, each device counting alike{}\n",
@@ -442,7 +442,7 @@ void AddThreshold(const SimulationConfig& config, const SimulationResult& result
   json["error_histogram"] = {{"edges", errors->edges},
                              {"counts", errors->counts},
                              {"noise_deviation", errors->noise_deviation}};
-  const auto found = ThresholdOf(*errors, config.threshold_quantile);
+  const auto found = ThresholdOf(*errors, config.job.threshold_quantile);
   if (!found) return;
   json["threshold"] = std::stod(fmt::format("{}", found->threshold));
   json["threshold_share_above"] = found->share_above;

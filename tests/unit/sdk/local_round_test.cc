@@ -520,5 +520,162 @@ TEST(LocalRound, RefusesWhatItCannotRun) {
   EXPECT_EQ(round.Step(&done), Status::kWrongState);
 }
 
+// An autoencoder whose error of a sample is a third of the square of its third number.
+using Repeats = nn::Sequential<nn::Dense<3, 3>, nn::MeanSquaredError<nn::TargetKind::kInput>>;
+using Foretells = nn::Sequential<nn::Dense<3, 2>, nn::MeanSquaredError<nn::TargetKind::kVector>>;
+constexpr ModelInfo kRepeats = MakeModelInfo<Repeats>("repeats");
+constexpr ModelInfo kFixedRepeats = MakeModelInfo<nn::FixedPoint<Repeats>>("fixed-repeats");
+constexpr ModelInfo kForetells = MakeModelInfo<Foretells>("foretells");
+
+struct MeasuringBench {
+  explicit MeasuringBench(const ModelInfo& model) : scratch(model.training_floats(model, 1)) {
+    device.model = &model;
+    device.device_id = kDeviceId;
+    device.samples = {static_cast<uint32_t>(thirds.size()), Read, this, ReadVector};
+    device.port.entropy = Bench::Entropy;
+    device.port.context = &bench;
+    task.quantizer_scale = 0.001f;
+    task.training.clip_l2 = 0.5f;
+    task.training.batch_size = 3;
+    StoreU32Le(FloatBits(0.01f), edges);
+    StoreU32Le(FloatBits(1.0f), edges + 4);
+    task.error_edges = ErrorEdges(edges);
+    base.assign(model.parameters, 0.0f);
+    base[0] = base[4] = 1.0f;
+  }
+
+  static Status Read(void* context, uint32_t index, Span<float> features, uint32_t*) {
+    const auto* self = static_cast<const MeasuringBench*>(context);
+    features[0] = 0.5f;
+    features[1] = -0.25f;
+    features[2] = self->thirds[index];
+    return index == self->bad ? Status::kInvalidArgument : Status::kOk;
+  }
+  static Status ReadVector(void* context, uint32_t index, Span<float> features,
+                           Span<float> target) {
+    target[0] = 0.5f;
+    target[1] = -0.25f + (index == 0 ? 1.0f : 0.0f);
+    return Read(context, index, features, nullptr);
+  }
+  static Status ReadHeldOut(void*, uint32_t, Span<float> features, uint32_t*) {
+    for (float& feature : features) feature = 0.25f;
+    features[2] = 9.0f;
+    return Status::kOk;
+  }
+
+  // The first coordinates of the update, over clip_l2: the histogram.
+  std::vector<float> Run(LocalRound* round) {
+    update.assign(base.size(), 7.0f);
+    buffers = {{base.data(), base.size()},
+               {update.data(), update.size()},
+               {scratch.data(), scratch.size()},
+               indices};
+    const Status begun = round->Begin(task, device, buffers);
+    EXPECT_EQ(begun, Status::kOk);
+    if (begun != Status::kOk) return {};
+    for (bool done = false; !done;) {
+      EXPECT_EQ(round->Step(&done), Status::kOk);
+      ++steps;
+    }
+    for (size_t i = 3; i < update.size(); ++i) EXPECT_EQ(update[i], 0.0f) << i;
+    return {update[0] / 0.5f, update[1] / 0.5f, update[2] / 0.5f};
+  }
+  std::vector<float> Run() {
+    LocalRound round;
+    return Run(&round);
+  }
+
+  Bench bench{kFloat};
+  uint8_t edges[8] = {};
+  TrainTask task;
+  LocalDevice device;
+  LocalRoundBuffers buffers;
+  // Errors 0, a third of 0.01, 0.01 of a first bin; 0.75 and 1.08; a gradient without an end.
+  std::vector<float> thirds = {0.0f, 0.1f, 0.1f, 1.5f, 1.8f, 1e20f, 0.0f, 0.05f};
+  uint32_t bad = 1000;
+  std::vector<float> base;
+  std::vector<float> update;
+  std::vector<float> scratch;
+  uint32_t indices[1] = {};
+  int steps = 0;
+};
+
+using Histogram = std::vector<float>;
+
+TEST(MeasuringRound, IsTheHistogramOfTheDevicesErrors) {
+  MeasuringBench bench(kRepeats);
+  LocalRound round;
+  EXPECT_EQ(bench.Run(&round), (Histogram{0.625f, 0.125f, 0.25f}));
+  EXPECT_EQ(bench.steps, 3) << "three samples a step";
+  EXPECT_EQ(round.failure(), Status::kOk);
+  EXPECT_FALSE(round.clipped());
+  EXPECT_EQ(round.steps(), 0u);
+  MeasuringBench vectors(kForetells);
+  vectors.base.assign(kForetells.parameters, 0.0f);
+  vectors.base[0] = vectors.base[4] = 1.0f;
+  EXPECT_EQ(vectors.Run(), (Histogram{0.875f, 0.125f, 0.0f}));
+}
+
+// In fixed point outputs and differences saturate, and the large sample with them.
+TEST(MeasuringRound, MeasuresInFixedPointToo) {
+  MeasuringBench bench(kFixedRepeats);
+  bench.thirds[5] = 20.0f;
+  EXPECT_EQ(bench.Run(), (Histogram{0.625f, 0.125f, 0.25f}));
+}
+
+TEST(MeasuringRound, TakesHeldOutSamplesIfThereAreSome) {
+  MeasuringBench bench(kRepeats);
+  HeldOut held_out = MakeHeldOut({4, MeasuringBench::ReadHeldOut, nullptr});
+  bench.device.held_out = &held_out;
+  EXPECT_EQ(bench.Run(), (Histogram{0.0f, 0.0f, 1.0f}));
+  held_out.samples.count = 0;
+  EXPECT_EQ(bench.Run(), (Histogram{0.625f, 0.125f, 0.25f}));
+}
+
+TEST(MeasuringRound, SendsZerosWithoutSamplesAndAfterAFailure) {
+  MeasuringBench bench(kRepeats);
+  bench.bad = 4;
+  LocalRound round;
+  EXPECT_EQ(bench.Run(&round), (Histogram{0.0f, 0.0f, 0.0f}));
+  EXPECT_EQ(round.failure(), Status::kInvalidArgument);
+  EXPECT_TRUE(round.clipped());
+  bench.device.samples.count = 0;
+  EXPECT_EQ(bench.Run(&round), (Histogram{0.0f, 0.0f, 0.0f}));
+  EXPECT_EQ(round.failure(), Status::kOk);
+  bench.device.samples.count = 8;
+  bench.bad = 1000;
+  bool done = false;
+  ASSERT_EQ(round.Begin(bench.task, bench.device, bench.buffers), Status::kOk);
+  ASSERT_EQ(round.Step(&done), Status::kOk);
+  ASSERT_FALSE(done);
+  ASSERT_EQ(round.GiveUpTraining(&done), Status::kOk);
+  EXPECT_TRUE(done);
+  EXPECT_EQ(round.failure(), Status::kTooLate);
+  EXPECT_EQ(bench.update, std::vector<float>(bench.update.size()));
+}
+
+TEST(MeasuringRound, IsRefusedByAModelWithoutErrorsOrWithPersonalLayersAndWithTooManyBins) {
+  using Own = nn::Sequential<nn::Dense<3, 3>, nn::Personal<nn::Dense<3, 3>>,
+                             nn::MeanSquaredError<nn::TargetKind::kInput>>;
+  constexpr ModelInfo kOwn = MakeModelInfo<Own>("own");
+  LocalDevice device;
+  for (const ModelInfo* model : {&kFloat, &kFixed, &kOwn}) {
+    device.model = model;
+    EXPECT_FALSE(device.CanMeasure()) << model->name;
+  }
+  device.model = &kForetells;
+  EXPECT_TRUE(device.CanMeasure());
+  using Small = nn::Sequential<nn::Dense<1, 1>, nn::MeanSquaredError<nn::TargetKind::kInput>>;
+  constexpr ModelInfo kSmall = MakeModelInfo<Small>("small");
+  MeasuringBench bench(kRepeats);
+  bench.Run();
+  bench.device.model = &kSmall;
+  LocalRound round;
+  EXPECT_EQ(round.Begin(bench.task, bench.device, bench.buffers), Status::kMalformed) << "3 bins";
+  const std::vector<uint8_t> too_many(4 * (kMaxErrorEdges + 1));
+  bench.task.error_edges = ErrorEdges({too_many.data(), too_many.size()});
+  EXPECT_EQ(round.Begin(bench.task, bench.device, bench.buffers), Status::kMalformed);
+}
+
 }  // namespace
 }  // namespace sotto

@@ -256,6 +256,7 @@ inline void ExpectEqual(const TrainTask& a, const TrainTask& b) {
   EXPECT_EQ(FloatBits(a.training.proximal), FloatBits(b.training.proximal));
   EXPECT_EQ(a.training.clip_by_layer, b.training.clip_by_layer);
   EXPECT_EQ(a.clip_bit_q20, b.clip_bit_q20);
+  EXPECT_TRUE(Equal(a.error_edges.bytes(), b.error_edges.bytes()));
 }
 
 inline void ExpectEqual(const ModelOffer& a, const ModelOffer& b) {

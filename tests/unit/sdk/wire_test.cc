@@ -1,7 +1,9 @@
 // Messages are the same after encoding and decoding; a message beyond its limits is not encoded.
 #include "sotto/wire.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -87,6 +89,71 @@ TEST(Wire, PrivateNoiseOutOfItsLimitsIsRefused) {
   begin.clip_bit_q20 = 0;
   begin.private_noise_q20 = kMaxPrivateNoiseQ20 + 1;
   EXPECT_EQ(Encode(begin, kMinMaxFrame, {out.data(), out.size()}, &size), Status::kInvalidArgument);
+}
+
+std::vector<uint8_t> EdgeBytes(const std::vector<float>& edges) {
+  std::vector<uint8_t> bytes(4 * edges.size());
+  for (size_t i = 0; i < edges.size(); ++i) StoreU32Le(FloatBits(edges[i]), &bytes[4 * i]);
+  return bytes;
+}
+
+// With everything else that a task may have.
+Reply TrainWithErrorEdges(const std::vector<uint8_t>& edges) {
+  Reply r = TrainWithAnOffer();
+  r.receipt = TrainAtItsLimits().receipt;
+  r.task.error_edges = ErrorEdges(View(edges));
+  return r;
+}
+
+std::vector<float> MostEdges() {
+  std::vector<float> edges;
+  for (uint32_t i = 0; i < kMaxErrorEdges; ++i) {
+    edges.push_back(-0.5f + 0.1f * static_cast<float>(i));
+  }
+  return edges;
+}
+
+TEST(Wire, ErrorEdgesReturnInTheSmallestFrameOfDevicesThatMeasure) {
+  for (const std::vector<float>& edges : {MostEdges(), {1.5f}}) {
+    const std::vector<uint8_t> bytes = EdgeBytes(edges);
+    ExpectRoundTrip(TrainWithErrorEdges(bytes), kMinMeasuringFrame);
+  }
+}
+
+TEST(Wire, ErrorEdgesThatDoNotRiseAreRefused) {
+  std::vector<uint8_t> out(kFrameHeaderSize + kDefaultMaxFrame);
+  size_t size = 0;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float bad : {-0.5f, -1.0f, kInfinity, kInfinity - kInfinity}) {
+    std::vector<float> edges = MostEdges();
+    edges[1] = bad;
+    const std::vector<uint8_t> bytes = EdgeBytes(edges);
+    const Reply train = TrainWithErrorEdges(bytes);
+    EXPECT_EQ(Encode(train, kDefaultMaxFrame, {out.data(), out.size()}, &size),
+              Status::kInvalidArgument);
+    EXPECT_EQ(train.task.Validate(), Status::kMalformed);
+  }
+  // Of a reply the field `train`, 2 << 3 | 2, with its length in two bytes; of that the edges,
+  // 32 << 3 | 2, with theirs in one.
+  const std::vector<uint8_t> most = EdgeBytes(MostEdges());
+  const std::vector<uint8_t> body = BodyOf(Frame(TrainWithErrorEdges(most)));
+  const std::vector<uint8_t> tag = {0x82, 0x02, 64};
+  const auto at = std::search(body.begin(), body.end(), tag.begin(), tag.end());
+  ASSERT_NE(at, body.end());
+  for (const size_t length : {64u, 4u, 3u, 5u, 68u}) {
+    std::vector<uint8_t> train(body.begin() + 3, at);
+    train.insert(train.end(), {0x82, 0x02, static_cast<uint8_t>(length)});
+    for (size_t i = 0; i < length; ++i) train.push_back(i % 4 == 3 ? 0x3f : 0);
+    for (size_t i = 0; i + 4 <= length; i += 4) train[train.size() - length + i] = uint8_t(i);
+    train.insert(train.end(), at + 3 + 64, body.end());
+    std::vector<uint8_t> spoilt = {0x12, static_cast<uint8_t>(train.size() % 128 + 128),
+                                   static_cast<uint8_t>(train.size() / 128)};
+    spoilt.insert(spoilt.end(), train.begin(), train.end());
+    Reply reply;
+    const bool is_good = length == 64 || length == 4;
+    EXPECT_EQ(DecodeReply(View(spoilt), &reply), is_good ? Status::kOk : Status::kMalformed)
+        << length;
+  }
 }
 
 TEST(Wire, DecodedBytesPointIntoTheFrame) {

@@ -8,17 +8,27 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "export/predictor.h"
 #include "plans/statement.h"
 #include "sim/simulation.h"
 #include "sotto/nn.h"
+#include "sotto/train_task.h"
+#include "unit/server/server_start.h"
 
 namespace sotto::server {
 namespace {
 
-TEST(BinOf, AnErrorIsInTheFirstBinWhoseEdgeItDoesNotExceed) {
+// As a device has it.
+uint32_t BinOf(float error, const std::vector<float>& edges) {
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(edges.data());
+  return ErrorEdges({bytes, sizeof(float) * edges.size()}).BinOf(error);
+}
+
+TEST(ErrorEdges, AnErrorIsInTheFirstBinWhoseEdgeItDoesNotExceed) {
   const std::vector<float> edges = {0.5F, 1, 2};
   EXPECT_EQ(BinOf(0, edges), 0u);
   EXPECT_EQ(BinOf(0.5F, edges), 0u);
@@ -197,6 +207,45 @@ TEST(MeasuringRound, GoesOnFromAStateThatHasIt) {
   const SimulationResult again = Simulated(config);
   ASSERT_TRUE(again.rounds.back().outcome.errors);
   EXPECT_EQ(again.rounds.back().outcome.errors->counts, whole.rounds.back().outcome.errors->counts);
+}
+
+class MeasuringJobTest : public StoredTest {
+ protected:
+  std::string RefusalOfStart(const JobConfig& config) const {
+    try {
+      ServerStart server(path_, config);
+      return "nothing was refused";
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+  }
+};
+
+// All errors are below the only edge.
+TEST_F(MeasuringJobTest, AttachesWhatItFindsToItsLastReleaseAndHasNoFurtherRound) {
+  using Net = nn::Sequential<nn::Dense<25, 25>, nn::MeanSquaredError<nn::TargetKind::kInput>>;
+  static constexpr ModelInfo kSquare = MakeModelInfo<Net>("square");
+  SqlStore(path_, kCreate).AddDevices(SomeDevices(), false);
+  JobConfig config = SmallPassesConfig();
+  config.model = &kSquare;
+  config.plan.dimension = kSquare.parameters;
+  config.plan.rounds = 2;
+  config.plan.noise_sigma = 0.01;
+  config.plan = RoundToDevice(config.plan);
+  config.error_edges = {1e9F};
+  config.threshold_quantile = 0.5;
+  {
+    ServerStart server(path_, config);
+    server.RunToItsEnd();
+    EXPECT_EQ(server.job().round(), 2U);
+  }
+  const std::vector<ModelThreshold> found = SqlStore(path_).Thresholds();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].round, 1);
+  EXPECT_EQ(found[0].threshold, 1e9F);
+  EXPECT_EQ(SqlStore(path_).ReadModel(1, 1).parameters, SqlStore(path_).ReadModel(1, 0).parameters);
+  config.plan.rounds = 3;
+  EXPECT_TRUE(Says(RefusalOfStart(config), "has measured its threshold"));
 }
 
 }  // namespace

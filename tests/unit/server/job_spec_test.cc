@@ -63,6 +63,7 @@ Value Changed(const JobField& field) {
   if (std::string(field.name) == "smoothing-image") return std::string("28x28");
   if (std::string(field.name) == "device-floor") return Number(field, 60);
   if (std::string(field.name) == "average") return std::string("geometric:1.5");
+  if (std::string(field.name) == "threshold-bins") return std::string("0.5,1");
   for (const std::string& choice : field.choices) {
     if (value != Value(choice)) return choice;
   }
@@ -72,9 +73,17 @@ Value Changed(const JobField& field) {
   return number == 0 ? 0.5 : number * 0.9;
 }
 
+using Detector = nn::Sequential<nn::Dense<9, 9>, nn::MeanSquaredError<nn::TargetKind::kInput>>;
+constexpr ModelInfo kErringModel = MakeModelInfo<Detector>("detector");
+
 // A request in which the field counts.
 JobRequest BaseFor(const std::string& name) {
   JobRequest base;
+  if (name.rfind("threshold-", 0) == 0) {
+    base.job.model = &kErringModel;
+    base.job.plan.rounds = 2;  // the second one measures
+  }
+  if (name == "threshold-quantile") base.job.threshold_bins = "0.5,1";
   // Takes less time than the default.
   if (name != "accountant") base.job.plan.accountant = privacy::Accountant("rdp");
   const bool is_from_steps = name == "clip-from-steps";

@@ -107,6 +107,24 @@ TEST(Needs, AJobThatRequiresTheSaltIsForDevicesThatMixItIn) {
   EXPECT_EQ(open.job.CloseRound().reported, 1U);
 }
 
+// A device that skipped the edges would send an update of a training in their place.
+TEST(Needs, AJobThatMeasuresErrorsIsForDevicesThatCanFromItsFirstRoundOn) {
+  using Net = nn::Sequential<nn::Dense<25, 25>, nn::MeanSquaredError<nn::TargetKind::kInput>>;
+  static constexpr ModelInfo kDetector = MakeModelInfo<Net>("detector");
+  JobConfig config = SmallConfig();
+  config.model = &kDetector;
+  config.plan.dimension = kDetector.parameters;
+  config.plan.rounds = 2;
+  config.error_edges = {1.0F};
+  OpenJob open(config);
+  EXPECT_EQ(open.KindFor(open.drawn, {0, ~kFeatureErrors}), Reply::Kind::kWait);
+  EXPECT_EQ(open.job.Lacking().devices, 1U);
+  const Reply reply = open.job.Answer(open.drawn, HelloOf(open.job, {0, kFeatureErrors}));
+  ASSERT_EQ(reply.kind, Reply::Kind::kTrain);
+  EXPECT_EQ(reply.task.error_edges.count(), 0U) << "the last round alone measures";
+  EXPECT_EQ(config.TaskFor(1, config.training.clip_l2).error_edges.count(), 1U);
+}
+
 // In every kind of request, to the last byte.
 // SECURITY.md S19.
 TEST(Needs, WhoLacksSomethingIsAnsweredAsWhoeverIsNotDrawn) {

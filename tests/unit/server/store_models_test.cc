@@ -219,6 +219,25 @@ TEST_F(StoreModelsTest, TheLastThresholdOfEachReleaseHoldsAndIsAsItWasWritten) {
   EXPECT_EQ(SqlStore(path_).Thresholds().back().threshold, 1e-30F);
 }
 
+// A round that measured records it with its model, in one commit.
+TEST_F(StoreModelsTest, AReleaseMayBringItsThreshold) {
+  {
+    SqlStore store(path_);
+    store.BeginJob(RecordOf(config_));
+    store.CommitAttempt({0, 0, {0}});
+    const std::vector<float> model = ModelOf(0);
+    ReleaseRecord record;
+    record.parameters = {model.data(), model.size()};
+    record.codec = FindCodec("gau-lrq");
+    record.threshold = 0.75F;
+    store.CommitRelease(record);
+  }
+  EXPECT_EQ(ThresholdsOf(path_), "1 0 0.750000\n");
+  EXPECT_EQ(InspectStore(path_).last_record, "threshold 1 of the model of round 1 of job 1");
+  SqlStore(path_).AttachThreshold({1, 0, 0.5F});
+  EXPECT_EQ(ThresholdsOf(path_), "1 0 0.500000\n");
+}
+
 TEST_F(StoreModelsTest, NoThresholdWithoutAReleaseAndNoneThatIsNotAboveZero) {
   Fill(1, std::nullopt);
   for (const ModelThreshold& none : {ModelThreshold{1, 1, 1}, {1, kFirstModel, 1}, {2, 0, 1}}) {
