@@ -249,11 +249,10 @@ double LossOf(Span<const LayerPlan> plan, const Numbers& sample, const Numbers& 
 }
 
 // For each layer along a direction in which all of its parameters move.
-TEST(Branches, TheGradientOfResNet8IsItsSlope) {
+void ExpectGradientsAreSlopes(Span<const LayerPlan> plan, size_t count) {
   constexpr double kStep = 1e-9;  // few rectifiers change sides
-  const Span<const LayerPlan> plan = ResNet8::Plan();
-  const Numbers sample = NormalNumbers(ResNet8::kInputs, 1, 1);
-  const Numbers parameters = NormalNumbers(ResNet8::kParameters, 0.1, 2);
+  const Numbers sample = NormalNumbers(plan[0].info.input.size(), 1, 1);
+  const Numbers parameters = NormalNumbers(count, 0.1, 2);
   const Numbers gradient = ResultsOf(plan, sample, parameters).second;
   size_t first = 0;
   for (const LayerPlan& layer : plan) {
@@ -273,6 +272,15 @@ TEST(Branches, TheGradientOfResNet8IsItsSlope) {
     first = end;
   }
   EXPECT_EQ(first, parameters.size());
+}
+
+TEST(Branches, TheGradientOfResNet8IsItsSlope) {
+  ExpectGradientsAreSlopes(ResNet8::Plan(), ResNet8::kParameters);
+}
+
+// It has no branches, but what else a residual net has.
+TEST(Branches, TheGradientOfDsCnnIsItsSlope) {
+  ExpectGradientsAreSlopes(DsCnn::Plan(), DsCnn::kParameters);
 }
 
 // The sample, the copy of Fork, and the outputs of the two convolutions: Swap and Add have none.

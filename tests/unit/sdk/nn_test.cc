@@ -340,6 +340,13 @@ TEST(ModelDigest, IsTheDocumentedHash) {
   EXPECT_EQ(ToHex(digest), "78f83a5ab25de66fe17591d3ed64c07085a6c0b5bfdf3cfaf78a024350c5c42a");
 }
 
+// The steps' factors and tables and the names of the classes are in the digest.
+TEST(ModelDigest, OfDsCnnIsTheSameOnEveryPlatform) {
+  uint8_t digest[kSha256Size];
+  ASSERT_EQ(ModelDigest(*FindModel("ds-cnn"), digest), Status::kOk);
+  EXPECT_EQ(ToHex(digest), "dab314ff4bf2ccb96549d4531aff7eee91d6d9639e1f1b1aa7868388dfd12b4a");
+}
+
 static_assert(Mlp::kParameters == 50890);
 static_assert(LeNet::kParameters == 61706);
 static_assert(SvhnCnn::kParameters == 3431754);
