@@ -298,7 +298,7 @@ TEST_F(Thresholds, AFleetFindsOneInItsLastRound) {
   EXPECT_EQ(json["threshold_bar"], 0);
   EXPECT_EQ(json["error_histogram"]["edges"], (std::vector<double>{0.5, 1, 4}));
   EXPECT_TRUE(SottoJson(run)["threshold"].is_null());
-  for (const char* bad : {"0.5,x", "1,1", "", "2,1"}) {
+  for (const char* bad : {"0.5,x", "1,1", "", "2,1", "0,1"}) {
     ExpectUsageError(run + " --threshold-bins '" + bad + "'", "--threshold-bins");
   }
   ExpectUsageError(run + " --threshold-quantile 0.9", "--threshold-bins");

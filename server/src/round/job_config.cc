@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -11,6 +12,7 @@
 #include "aggregate/tensors.h"
 #include "base/names.h"
 #include "codec/length_bound.h"
+#include "sotto/num.h"
 #include "sotto/update_scale.h"
 
 namespace sotto {
@@ -286,6 +288,10 @@ void JobConfig::RequireMeasurable() const {
           fmt::format("--threshold-bins: at most {} edges, and fewer than the {} parameters of "
                       "model {}, whose places the bins take",
                       kMaxErrorEdges, model->parameters, model->name));
+  Require(IsPositiveNormal(error_edges.front()) && std::isfinite(error_edges.back()) &&
+              std::adjacent_find(error_edges.begin(), error_edges.end(), std::greater_equal<>()) ==
+                  error_edges.end(),
+          "--threshold-bins: the edges rise, are finite and above 0");
   Require(model->loss.kind == nn::LossKind::kMeanSquaredError && model->personal == 0,
           "--threshold-bins: the model has no prediction errors that the server could know");
   Require(plan.rounds >= 2, "--threshold-bins: the last round measures, and there is no other one");

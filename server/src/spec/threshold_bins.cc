@@ -1,7 +1,6 @@
 #include "spec/threshold_bins.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <optional>
 #include <stdexcept>
@@ -9,12 +8,13 @@
 #include <vector>
 
 #include "export/predictor.h"
+#include "sotto/num.h"
 #include "sotto/options/numbers.h"
 
 namespace sotto::server {
 namespace {
 
-// Rising numbers with a comma between them.
+// Rising numbers above 0 with a comma between them.
 std::vector<float> ParseEdges(const std::string& text) {
   std::vector<float> edges;
   for (size_t begin = 0; begin <= text.size();) {
@@ -22,10 +22,15 @@ std::vector<float> ParseEdges(const std::string& text) {
     const std::string part = text.substr(begin, end - begin);
     const std::optional<double> edge = posix::ParseReal(part);
     const auto value = static_cast<float>(edge.value_or(0));
-    if (!edge || !std::isfinite(value) || (!edges.empty() && value <= edges.back())) {
+    const float least = edges.empty() ? 0 : edges.back();
+    if (!edge || !IsPositiveNormal(value) || value <= least) {
       throw std::invalid_argument(fmt::format(
-          "--threshold-bins {}: '{}' is {}; expected rising numbers, for example 0.1,0.2,0.5", text,
-          part, edge ? "not above the one before it" : "no number"));
+          "--threshold-bins {}: '{}' is {}; expected rising numbers above 0, for example "
+          "0.1,0.2,0.5",
+          text, part,
+          !edge           ? "no number"
+          : edges.empty() ? "not above 0"
+                          : "not above the one before it"));
     }
     edges.push_back(value);
     begin = end + 1;
