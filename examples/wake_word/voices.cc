@@ -7,7 +7,7 @@
 //   FOLDER/unseen/VOICE-1/{other,word}/*.wav    every fifth voice; it is in no home
 //   FOLDER/stream.wav, stream.csv               one of these speaks; where the words begin
 //
-// --word is what the homes learn, "hey sotto" if it is not named: a word or a few, of a to z, that
+// --word is what the homes learn, "okay sotto" if it is not named: a word or a few, of a to z, that
 // take less than a second. The same seed (1) gives the same bytes with the same espeak-ng, and a
 // home is the same in a larger fleet. Part of examples/wake_word.
 #include <algorithm>
@@ -69,7 +69,7 @@ class Random {
 };
 
 struct Options {
-  std::string word = "hey sotto";
+  std::string word = "okay sotto";
   std::string out;
   int homes = 100;
   uint64_t seed = 1;

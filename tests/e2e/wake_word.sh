@@ -34,7 +34,7 @@ play() { play_commands "$(cat "${blocks[$1]}")" "${bin}" || exit 1; }
 
 play 0
 cp -r sounds first
-play_commands "./voices --word 'hey sotto' --homes 3 --out again" "${bin}" || exit 1
+play_commands "./voices --word 'okay sotto' --homes 3 --out again" "${bin}" || exit 1
 for home in again/homes/*; do diff -r "${home}" "first/homes/${home##*/}" || fail "another seed 1"; done
 diff -r again/unseen first/unseen || fail "the unseen voices depend on the number of homes"
 if ! "${bin}/sotto" data show sounds/homes:folders=group,label > shown.txt 2>&1; then
@@ -93,7 +93,7 @@ tail -n 1 board.txt
 play 7
 cat output.txt
 grep ' s: the word$' output.txt | cut -d ' ' -f 1 > heard.txt || true
-sed -n 's/,hey sotto$//p' rooms/stream.csv > spoken.txt
+sed -n 's/,okay sotto$//p' rooms/stream.csv > spoken.txt
 awk '
   FNR == NR { spoken[++words] = $1; next }
   {
