@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # wake_word.sh BUILD_DIR [--small]
 # The table of examples/wake_word/README.md: what fleets of 200 and of 2,000 homes learn, with privacy and without, measured
-# on voices that are in no home. Needs espeak-ng, 6 GB of memory, and half an hour of a core; --small shows that it runs.
+# on voices that are in no home. Needs espeak-ng and 1.5 GB of memory for the samples; --small shows that it runs.
 set -euo pipefail
 bin="$(cd "$1" && pwd)/bin"
 source_dir="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
