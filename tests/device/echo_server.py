@@ -3,7 +3,8 @@
 
 echo_server.py PORT_FILE
 
-Listens on a port of 127.0.0.1, which it writes into the file. One board at a time; ends by a signal.
+Listens on a port of 127.0.0.1, which it writes into the file. One board at a time, which may leave with bytes on the way;
+ends by a signal.
 """
 
 import pathlib
@@ -14,5 +15,8 @@ listener = socket.create_server(("127.0.0.1", 0))
 pathlib.Path(sys.argv[1]).write_text(f"{listener.getsockname()[1]}\n")
 while True:
     board, _ = listener.accept()
-    while data := board.recv(4096):
-        board.sendall(data)
+    try:
+        while data := board.recv(4096):
+            board.sendall(data)
+    except ConnectionError:
+        pass
