@@ -83,6 +83,7 @@ install_test_packages() {
   # Debian 12 has these headers for Arm alone, which serve.
   ! ${all} || install_packages libstdc++-riscv64-unknown-elf-dev || true
   ! ${all} || install_packages arduino-builder || true
+  ! ${all} || install_packages dpkg-dev debhelper lintian man-db mmdebstrap || true  # Debian's packages
   ! ${all} || install_packages ccache || true
   # Its service listens nowhere until somebody configures it.
   ! ${all} || install_packages haproxy socat || true

@@ -15,6 +15,11 @@ endfunction()
 
 sotto_package_test(make)
 set_tests_properties(packages.make PROPERTIES FIXTURES_REQUIRED "" FIXTURES_SETUP packages COST 200)
+# Debian's packages, of this build's programs.
+add_test(NAME packages.debian
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/packages/debian.sh ${PROJECT_SOURCE_DIR}
+                 ${CMAKE_CURRENT_BINARY_DIR}/packages/debian ${PROJECT_BINARY_DIR})
+set_tests_properties(packages.debian PROPERTIES LABELS packages SKIP_RETURN_CODE 77 TIMEOUT 1200 COST 300)
 foreach(form arduino esp_idf fetch_content flat zephyr)
   sotto_package_test(${form})
 endforeach()

@@ -66,6 +66,8 @@ check_commands() {
       '$ toolchains/fetch-source.sh build/cache npm uplot=1.6.32') ;;  # the quickstart
       '$ toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7') ;;  # the same as a part of the first
       '$ toolchains/package.py') ;;                                    # packages.make
+      '$ sudo apt-get install --no-install-recommends debhelper dpkg-dev') ;;  # packages.debian, and the next two
+      '$ dpkg-buildpackage --build=binary --no-sign' | '$ sudo apt-get install ../sotto_*.deb ../sotto-client_*.deb') ;;
       '$ cmake --install build/host --prefix '*) ;;                  # policy.install
       '$ build/host/bin/faults --seeds 1..500') ;;                   # faults.500
       '$ build/host/bin/faults --seeds 1..100000') ;;                # the same for longer

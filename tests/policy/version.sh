@@ -24,6 +24,8 @@ expect "the version of CMake's package" \
   "$(sed -nE 's/^set\(PACKAGE_VERSION "(.*)"\)$/\1/p' "${build_dir}/sdk/sottoConfigVersion.cmake")" "${number}"
 expect 'the version of the Python package' \
   "$(sed -nE 's/^__version__ = "(.*)"$/\1/p' "${source_dir}/toolchains/package/python/sotto.py")" "${version}"
+expect 'the version of the Debian packages' \
+  "$(sed -nE '1s/^sotto \((.*)\) .*/\1/p' "${source_dir}/debian/changelog")" "${version/-/\~}"
 for program in "$@"; do
   expect "the version of ${program##*/}" "$("${program}" --version)" "${version}"
 done
