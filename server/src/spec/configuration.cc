@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kWeightsKeyField[] = "weights_key";  // a row of the table
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNoBudget = std::numeric_limits<double>::infinity();
 
 bool IsStored(Resume resume) {
   return resume == Resume::kStored || resume == Resume::kKept || resume == Resume::kRaised;
@@ -91,7 +91,7 @@ Json WithKept(Json now, const Json& held) {
 // Whether a number is no smaller than it was; null is infinite.
 bool IsRaised(const Json& now, const Json& was) {
   const auto number = [](const Json& json) {
-    return json.is_null() ? kInfinity : json.get<double>();
+    return json.is_null() ? kNoBudget : json.get<double>();
   };
   return (now.is_null() || now.is_number()) && number(now) >= number(was);
 }
@@ -126,7 +126,7 @@ double BudgetFromConfiguration(const std::string& path, const std::string& held)
   const Json json = Parse(path, held);
   const auto budget = json.find("epsilon_budget");
   if (budget == json.end()) RefuseDamaged(path);
-  return budget->is_null() ? kInfinity : budget->get<double>();
+  return budget->is_null() ? kNoBudget : budget->get<double>();
 }
 
 std::optional<Key> WeightsKeyFromConfiguration(const std::string& path, const std::string& held) {
