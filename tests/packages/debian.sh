@@ -88,7 +88,7 @@ in_chroot apt-get install -y "/packages/sotto_${version}_${arch}.deb" "/packages
 in_chroot /packages/tests/job
 in_chroot /packages/tests/firmware
 
-# A server has its store while the packages become those of a version later.
+# A server has its store while packages of a later version come.
 inside runuser -u sotto -- sotto keys new /var/lib/sotto/fleet.db --count 3 > /dev/null
 inside runuser -u sotto -- sotto serve /var/lib/sotto/fleet.db --listen 127.0.0.1:17178 > served.log 2>&1 &
 server=$!

@@ -2,7 +2,7 @@
 """manual.py PROGRAMS OUT
 
 Manual pages and completions (bash, zsh, fish) of the programs in the folder PROGRAMS, from their --help, below
-OUT/PACKAGE/usr/share. A command of a program has a page of its own: sotto-keys-new(1).
+OUT/PACKAGE/usr/share. Each command of a program has its page: sotto-keys-new(1).
 """
 
 import json

@@ -88,6 +88,12 @@ void Releases::SetThreshold(Entry* entry) const {
 }
 
 void Releases::OnThresholds(std::vector<ModelThreshold> thresholds) {
+  for (const ModelThreshold& known : thresholds_) {
+    const auto is_its = [&known](const ModelThreshold& read) {
+      return read.job == known.job && read.round == known.round;
+    };
+    if (std::none_of(thresholds.begin(), thresholds.end(), is_its)) thresholds.push_back(known);
+  }
   thresholds_ = std::move(thresholds);
   for (auto& [digest, entry] : newest_) SetThreshold(&entry);
 }

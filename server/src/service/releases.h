@@ -54,7 +54,8 @@ class Releases {
   //   is_final  no later start goes on with it
   void OnEnd(bool is_final);
 
-  // Of all models that have one. A model gets another one at any time: `sotto model attach`.
+  // Of all models that had one when somebody looked. A model gets another one at any time: `sotto
+  // model attach`. What a release has brought since stays.
   void OnThresholds(std::vector<ModelThreshold> thresholds);
 
   // See JobSource. A reply's bytes live until the next call of another method.

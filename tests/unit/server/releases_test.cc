@@ -159,6 +159,20 @@ TEST_F(ReleasesTest, AThresholdBelongsToItsReleaseAndChangesTheAnswersMark) {
   EXPECT_EQ(releases.AnswerRelease(fetch).threshold, 2);
 }
 
+// The pool has looked before the round was released, and tells it after.
+TEST_F(ReleasesTest, AnOlderLookDoesNotHideTheThresholdThatARoundHasMeasured) {
+  const std::unique_ptr<Job> job = Begin();
+  Releases releases(kPollMs);
+  releases.OnBegin(1, *job, {}, false);
+  const std::vector<ModelThreshold> before = store_.Thresholds();
+  Round(job.get());
+  releases.OnRelease(1, job->Spent().claims, 0.5);
+  releases.OnThresholds(before);
+  EXPECT_EQ(releases.AnswerRelease(Fetch(config_)).threshold, 0.5F);
+  releases.OnThresholds({{1, 0, 2}});
+  EXPECT_EQ(releases.AnswerRelease(Fetch(config_)).threshold, 2) << "somebody has attached another";
+}
+
 TEST_F(ReleasesTest, AJobWithoutAReleaseShowsTheOneBeforeIt) {
   const std::unique_ptr<Job> first = Begin();
   Round(first.get());
