@@ -90,7 +90,7 @@ in_chroot /packages/tests/firmware
 
 # A server has its store while packages of a later version come.
 inside runuser -u sotto -- sotto keys new /var/lib/sotto/fleet.db --count 3 > /dev/null
-inside runuser -u sotto -- sotto serve /var/lib/sotto/fleet.db --listen 127.0.0.1:17178 > served.log 2>&1 &
+inside runuser -u sotto -- sotto serve /var/lib/sotto/fleet.db --listen 127.0.0.1:0 > served.log 2>&1 &
 server=$!
 for ((i = 0; i < 100; i++)); do
   ! grep -q 'listening on' served.log || break

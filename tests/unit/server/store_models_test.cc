@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
