@@ -21,10 +21,10 @@
 // left at the end is not used. With L = window and N the next power of two, of a frame x
 //   X[k] = sum over t < L of x[t] (1/2 - 1/2 cos(2 pi t / L)) e^(-2 pi i k t / N)
 //   P[k] = 16 / (3 N L) |X[k]|^2
-// so the sum of P[k] over k = 1 to N/2 is about the frame's mean square: 0.5 for a sine of height 1.
-// Spectrum takes x without its mean over the frame, so that neither gravity nor the offset of a
-// sensor reaches its lowest band. Of powers the features are ln(power + 2^-20): scale readings to magnitudes of
-// about 1 first (Rescale), lest the floor hides them.
+// so the sum of P[k] over k = 1 to N/2 is about the frame's mean square: 0.5 for a sine of height
+// 1. Spectrum takes x without its mean over the frame, so that neither gravity nor the offset of a
+// sensor reaches its lowest band. Of powers the features are ln(power + 2^-20): scale readings to
+// magnitudes of about 1 first (Rescale), lest the floor hides them.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@
 //      for the next one, and the oldest waiting stranger where all have spoken. Handshakes make
 //      room by rule 7 alone, devices never.
 //   2. One address has at most a quarter of the connections for its silent and waiting strangers.
-//      Beyond that its own oldest one makes room. A proxy's address has no such limit: its strangers
-//      are others', who enter from their own address as soon as the proxy has named it.
+//      Beyond that its own oldest one makes room. A proxy's address has no such limit: its
+//      strangers are others', who enter from their own address as soon as the proxy has named it.
 //   3. There are at most `handshakes` at a time, and `handshakes_per_address` of one address.
 //      Addresses take turns; within one address the oldest stranger is first.
 //   4. A stranger that says the token of a device (hello_tokens.h) is announced. It never makes
