@@ -3,7 +3,8 @@
 # The Debian packages, from the programs of BUILD_DIR: lintian finds no error, the manual pages and completions are of use,
 # and in a clean system that mmdebstrap makes, as root, they are installed, run a job and compile a firmware, are upgraded
 # while a server has its store, removed and purged. The store stays.
-# Skipped, 77, without dpkg-buildpackage, debhelper or a build with all libraries; what needs lintian or mmdebstrap, by name.
+# Skipped, 77, without dpkg-buildpackage or debhelper, and where mmdebstrap fails, as without a network; what needs lintian or
+# mmdebstrap, by name.
 set -euo pipefail
 source_dir="$1" work="$2" build="$3"
 for program in dpkg-buildpackage dh man; do
@@ -64,11 +65,12 @@ root="${work}/root"
 trap 'umount "${root}/proc" 2> /dev/null || true; rm -rf --one-file-system "${root}"' EXIT
 lists=()
 for file in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do [[ ! -s "${file}" ]] || lists+=("${file}"); done
-mmdebstrap --quiet --variant=apt --skip=cleanup/apt --aptopt='APT::Install-Recommends "false"' \
+mmdebstrap --quiet --variant=apt --skip=cleanup/apt --aptopt='APT::Install-Recommends "false"' --aptopt='Acquire::Retries "3"' \
   --include=ca-certificates,cmake,g++,make,pkg-config \
   "$(. /etc/os-release && echo "${VERSION_CODENAME}")" "${root}" "${lists[@]}" > chroot.log 2>&1 || {
   tail -n 20 chroot.log
-  fail 'mmdebstrap'
+  echo 'skipped: mmdebstrap makes no clean system here; what came before it has passed'
+  exit 77
 }
 inside() { chroot "${root}" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
 mount --bind /proc "${root}/proc" 2> /dev/null || true
