@@ -142,8 +142,7 @@ build() {
     echo "== ${part}"
     "make_${part}" || fail "${part} failed"
   done
-  sed -nE "/^## ${version%-dev}/,/^## [^${version:0:1}]|^## 0.1.0/{/^## ${version%-dev}/p;/^## /!p}" "${tree}/CHANGELOG.md" \
-    > "${out}/NOTES.md"
+  awk '/^## / && ++sections > 1 { exit } sections' "${tree}/CHANGELOG.md" > "${out}/NOTES.md"
   "${tree}/toolchains/release/components.py" "${version}" "${out}" "${root}/build/cache" --licenses "${out}/licenses.txt" \
     --cyclonedx "${out}/sotto-${version}.cdx.json"
   (cd "${out}" && sha256sum -- * > "${work}/sums" && mv "${work}/sums" SHA256SUMS)
