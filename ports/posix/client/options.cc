@@ -156,8 +156,8 @@ std::vector<Row> PrivacyRows() {
           "twice the clipping bound, 0: the server is trusted")
           .Within({0, 1e9}),
       Row("max-private-updates", &ClientOptions::max_private_updates,
-          "refuse a job once this device has sent so many updates with noise of its own, in all "
-          "jobs, over restarts; needs --min-private-noise, 0: no limit")
+          "refuse every job once this device has sent this many updates with its own noise, "
+          "counted over all jobs and restarts; needs --min-private-noise, 0: no limit")
           .Within({0, 1e9}),
       Row("ledger", &ClientOptions::ledger,
           "file that counts these updates, or a node's publications; never restore an older "
@@ -294,7 +294,7 @@ std::vector<PeerRow> PeerRows() {
           .Needs("peer"),
       PeerRow("address", &PeerClientOptions::address, "HOST:PORT that neighbours are told")
           .Needs("peer")
-          .ByDefault("that of --listen"),
+          .ByDefault("as --listen"),
       PeerRow("public-data", &PeerClientOptions::public_data,
               "samples that everybody may know, for deep-q-public; as --data")
           .Needs("peer"),
