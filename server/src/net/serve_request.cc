@@ -111,8 +111,8 @@ Fields Run() {
           "file of the token that the page asks for; made with a new one if it does not exist")
           .ByDefault("STORE.token"),
       Row("http-name", &ServeRequest::http_name,
-          "a further name under which the page answers: that of a proxy with TLS in front of "
-          "it"),
+          "a further host name under which the page answers: the name of a proxy with TLS in "
+          "front of it"),
       Row("metrics", &ServeRequest::metrics,
           "write metrics to this file every five seconds, in Prometheus' text format, for its "
           "node exporter; the operator's"),

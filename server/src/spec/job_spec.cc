@@ -177,9 +177,9 @@ Fields ServerStep() {
           .RunsWith(&JobConfig::quorum)
           .StoredIf(IsPasses),
       Row("close-early", Learns::kNoise, &privacy::Plan::participants_known,
-          "a round ends as soon as its whole cohort has reported; the time of a release then tells "
-          "who takes part: epsilon is that of an adversary who knows the participants, and is not "
-          "amplified by sampling"),
+          "end a round as soon as its whole cohort has reported; the time of a release then tells "
+          "who takes part, so epsilon holds against an adversary who knows the participants, and "
+          "sampling does not amplify it"),
       Row("deadlines", Learns::kNothing, &JobRequest::deadlines,
           "with --sampling passes: every round lasts --round-timeout. Without it, and without "
           "--close-early, the server names a report time with each task, two thirds of "

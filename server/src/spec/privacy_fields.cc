@@ -33,10 +33,9 @@ Fields Noise() {
           .Excludes("epsilon"),
       Derived("noise-sigma", &privacy::Plan::noise_sigma, Learns::kNoise),
       Row("noise-decay", Learns::kNoise, &privacy::RoundSchedule::noise_decay,
-          "tau of the dynamic schedule of Gau-LRQ: the noise of round k, from 0, is that of "
-          "the first times tau^(k/4). --epsilon scales the whole schedule until the sound "
-          "epsilon meets the budget: that every tau costs the same (Lemma 4 of the paper) does "
-          "not hold")
+          "tau of the dynamic schedule of Gau-LRQ: round k, from 0, has the noise of round 0 times "
+          "tau^(k/4). --epsilon scales the whole schedule until the sound epsilon meets the "
+          "budget. Lemma 4 of the paper, that every tau costs the same, does not hold")
           .Within({1e-6, 1})
           .StoredUnlessDefault(),
       Row("colluders", Learns::kNoise, &privacy::Plan::colluders,

@@ -46,8 +46,8 @@ Fields LocalTraining() {
           .Unit("model units")
           .StoredUnlessDefault(),
       Row("gradient-clip-of", Learns::kTask, &TrainingOptions::gradient_clip_of,
-          "batch: clip the mean gradient of a mini-batch; sample: that of each sample, before "
-          "the mean")
+          "batch: clip the mean gradient of a mini-batch; sample: clip each sample's gradient, "
+          "before the mean")
           .OneOf(GradientClipOf::kBatch, GradientClipOf::kSample)
           .Needs("gradient-clip")
           .StoredUnlessDefault(),
