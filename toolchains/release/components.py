@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lists what of others is in a release's files: a CycloneDX list of components, and the texts of their licences.
 
-COMPONENTS is the one list. A version is that of the source in build/cache or of the Debian package that the build
+COMPONENTS is the one list. The version comes from the source in build/cache or from the Debian package that the build
 took; the licence's text comes from the same place. A file of the release that no pattern knows is an error.
 """
 import argparse

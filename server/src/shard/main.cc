@@ -15,6 +15,7 @@
 #include "sotto/data/mat_files.h"
 #include "sotto/data/partitions.h"
 #include "sotto/key_labels.h"
+#include "sotto/log/failures.h"
 #include "sotto/model/model_file.h"
 #include "sotto/options/command.h"
 #include "sotto/posix/check.h"
@@ -194,12 +195,19 @@ posix::Command ShardProgram() {
 
 int main(int argc, char** argv) {
   sotto::AddMatFiles();
-  const auto fail = [](const std::exception& error, int status) {
-    fmt::print(stderr, "sotto-shard: {}\n", sotto::posix::Printable(error.what()));
+  const bool is_json = sotto::posix::AreErrorsJson(argc, argv);
+  const auto fail = [is_json](const std::exception& error, int status) {
+    if (is_json) {
+      sotto::posix::TellFailureAsJson("sotto-shard", error.what(), status);
+    } else {
+      fmt::print(stderr, "sotto-shard: {}\n", sotto::posix::Printable(error.what()));
+    }
     return status;
   };
   try {
-    return sotto::posix::RunProgram(sotto::server::ShardProgram(), sotto::kVersion, argc, argv);
+    sotto::posix::Command program = sotto::server::ShardProgram();
+    sotto::posix::AddErrorsOption(argc, argv, &program);
+    return sotto::posix::RunProgram(program, sotto::kVersion, argc, argv);
   } catch (const std::invalid_argument& error) {
     return fail(error, 2);
   } catch (const std::exception& error) {
