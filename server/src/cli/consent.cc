@@ -24,8 +24,8 @@ std::string ReadLine(std::FILE* file) {
 
 std::vector<posix::Field<Consent>> ConsentRows() {
   using Row = posix::Field<Consent>;
-  return {Row("yes", &Consent::yes, "do it without a question, as a script must"),
-          Row("dry-run", &Consent::dry_run, "print what would change, and change nothing")};
+  return {Row("yes", &Consent::yes, "do it without asking, as a script must"),
+          Row("dry-run", &Consent::dry_run, "print the change without making it")};
 }
 
 Person AtTerminal() {

@@ -170,17 +170,18 @@ posix::Command ShardProgram() {
       .Takes({
           Row("data", &Options::data,
               "data set by name, or a file or folder, FILE[:KEY=VALUE,...]: server/DATA.md"),
-          Row("test", &Options::test, "as for `sotto simulate`: what is split off is no device's")
+          Row("test", &Options::test,
+              "test samples, as for `sotto simulate`: no device gets a sample that is split off")
               .ByDefault("the data set's own, else 0.1"),
           Row("model", &Options::model,
-              "the firmware's model, by name or FILE.toml: samples that do not fit it are "
-              "refused here, and a firmware of another model refuses the file")
+              "the firmware's model, a name or FILE.toml: the command refuses samples that do not "
+              "fit it, and a firmware of another model refuses the file")
               .ByDefault("any that the samples fit"),
-          Row("device", &Options::device, "number of the device whose share is written, from 0")
+          Row("device", &Options::device, "number of the device, from 0, whose samples to write")
               .Required(),
-          Row("devices", &Options::devices, "devices in the fleet; partition iid need not know"),
+          Row("devices", &Options::devices, "devices in the fleet; partition iid does not need it"),
           Row("samples", &Options::samples,
-              "samples on each device, --samples-per-device of `sotto simulate`"),
+              "samples on each device, as --samples-per-device of `sotto simulate`"),
           Row("partition", &Options::partition, "how samples are dealt out: " + PartitionNames()),
           Row("seed", &Options::seed,
               "write the share that `sotto simulate --seed N` gives the device")

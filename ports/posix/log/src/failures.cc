@@ -62,8 +62,8 @@ void TellFailureAsJson(const std::string& program, const std::string& reason, in
 void AddErrorsOption(int argc, char** argv, Command* program) {
   Command own = CommandFor<ErrorsRequest>("", "")
                     .Takes({Field<ErrorsRequest>("errors", &ErrorsRequest::errors,
-                                                 "how a failure is told on standard error; json: "
-                                                 "as an object, on its last line")
+                                                 "format of a failure on standard error; json: "
+                                                 "an object on the last line")
                                 .OneOfNames({kAsText, kAsJson})})
                     .Runs([](const ErrorsRequest&) {});
   std::move(own.options.begin(), own.options.end(), std::back_inserter(program->options));
