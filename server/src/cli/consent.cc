@@ -43,8 +43,8 @@ bool GoOn(const Consent& consent, const std::string& question, const Person& per
   if (consent.yes) return true;
   if (person.answers == nullptr) {
     throw std::invalid_argument(fmt::format(
-        "\"{}\" wants an answer, and there is no terminal; {}. Read what is printed above, then "
-        "give --yes",
+        "\"{}\" needs an answer, and there is no terminal; {}. Read the text above, then give "
+        "--yes",
         question, kNothingChanged));
   }
   fmt::print(person.reads, "{} [y/N] ", question);

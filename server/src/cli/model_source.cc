@@ -400,8 +400,8 @@ SharedDataset OpenAnomalies(const SamplesSource& source, const ModelInfo& model,
   DataSource labelled = ParseDataSource(source.data);
   if (!labelled.options.emplace("label", column).second) {
     throw std::invalid_argument(
-        fmt::format("--data {}: label= and --labels {} both name the column that says what is an "
-                    "anomaly; leave label= out",
+        fmt::format("--data {}: label= and --labels {} both name the column that marks anomalies; "
+                    "leave label= out",
                     source.data, column));
   }
   const SharedDataset trained_on = OpenTrainedOn(source, model);

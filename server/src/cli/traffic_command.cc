@@ -85,8 +85,8 @@ Answer AnswerOf(const TrafficRequest& r) {
   answer.job = MakeJob(r, r.devices);
   if (!answer.job.codec->servable) {
     throw std::invalid_argument(
-        fmt::format("--mechanism {}: no device sends such updates, they are simulated alone; what "
-                    "`sotto serve` takes has traffic",
+        fmt::format("--mechanism {}: only simulations have such updates, and no device sends them; "
+                    "name a mechanism of `sotto serve`",
                     answer.job.codec->name));
   }
   answer.upload = UpdateBytes(answer.job);

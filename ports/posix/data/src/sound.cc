@@ -132,8 +132,8 @@ class ListFile {
       std::error_code ignored;
       if (fs::is_regular_file(all.back().path, ignored)) continue;
       throw rows_.Defect("", fmt::format("{} is no file", Quoted(row[*file])),
-                         "it is taken as one in the folder of --data; correct it, or take the row "
-                         "out");
+                         "names are relative to the folder of --data; correct the name, or delete "
+                         "the row");
     }
     return all;
   }

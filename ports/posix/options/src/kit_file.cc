@@ -238,7 +238,8 @@ Kit ReadKit(const std::string& path) {
   ApplyAll(path, file.text, &begin, &kit.settings);
   if (begin.version != kVersion) {
     throw FileError(fmt::format(
-        "{}: expected version = {}, which this program reads; use the one that wrote it, or {}",
+        "{}: expected version = {}, which this program reads; use the program that wrote the kit, "
+        "or {}",
         path, kVersion, kAgain));
   }
   const std::string& name = begin.device;
