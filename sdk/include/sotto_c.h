@@ -112,7 +112,7 @@ typedef struct {
   size_t workspace_size;
   uint32_t max_batch; /* samples in the largest mini-batch, as the model's header has it; 0: 16 */
   uint32_t max_frame; /* bytes of the largest frame's body, 256 to 65535; 0: 1024 */
-  uint32_t hold_ms;   /* the server may hold its answer for so long; 0: the device polls */
+  uint32_t hold_ms;   /* longest time for which the server may hold its answer; 0: poll */
   int stays;          /* not 0: when a job is over the device waits for the next one */
   int allow_training_without_privacy; /* not 0: takes part in jobs without noise, too */
   /* A task with less private noise is refused; in units of 2^-20 of the multiplier. 0: the server

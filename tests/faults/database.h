@@ -77,7 +77,7 @@ class Postgres {
   // The advisory lock of who serves. False: another session has it.
   bool TryLock(const SharedSession& session);
 
-  // All sessions end, and none begins for so long.
+  // All sessions end, and none begins for `away_ms`.
   void Restart(uint64_t away_ms);
   // The same; then a state of so many commits before this one is the database. Returns false,
   // and does nothing, if there were not so many.

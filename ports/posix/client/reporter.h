@@ -96,7 +96,7 @@ class Reporter : public LinkReporter {
   // A released model was kept.
   //   bytes  that were downloaded for it
   void KeptRelease(const Release& release, uint32_t bytes);
-  // There is none to be had now; said once for each reason.
+  // No released model is available now; reported once for each reason.
   void NoRelease(const Reply& reply, Status status);
   void KeptModelDamaged(const std::string& reason);
 

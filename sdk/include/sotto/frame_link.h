@@ -236,7 +236,7 @@ class FrameLink {
   // Replies that wait.
   bool has_ack_ = false;
   uint8_t ack_turn_ = 0;
-  uint16_t gone_ = 0;  // a connection that is none of this side's; 0: none
+  uint16_t gone_ = 0;  // a connection that this side does not have; 0: none
 
   FrameLinkCounts counts_;
 };
@@ -248,8 +248,8 @@ static_assert(sizeof(FrameLink) <= kFrameLinkSize, "what the head of this file s
 //            link repairs; negative: the radio is dead. It waits for at most as long as the radio
 //            needs for a frame
 //   receive  takes the oldest frame that has arrived, or waits up to timeout_ms for one. Returns
-//            its size; 0: none; negative: the radio is dead. A frame of more than `size` bytes is
-//            none of this link's: drop it
+//            its size; 0: none; negative: the radio is dead. A frame of more than `size` bytes does
+//            not belong to this link: drop it
 struct FrameIo {
   int (*send)(void* context, const uint8_t* frame, size_t size) = nullptr;
   int (*receive)(void* context, uint8_t* out, size_t size, uint32_t timeout_ms) = nullptr;

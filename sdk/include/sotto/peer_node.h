@@ -231,7 +231,7 @@ class PeerNode {
   uint64_t lease_end_ms_ = 0;
   PeerHead candidates_[2];  // head and parent of the lease
   uint32_t candidate_ = 0;
-  PeerHead given_up_[2];  // the candidates that could not be had last
+  PeerHead given_up_[2];  // the last candidates that could not be fetched
   uint64_t fetch_end_ms_ = 0;
   uint32_t tries_ = 0;
   uint32_t fetched_ = 0;  // bytes

@@ -126,7 +126,8 @@ Released ReadReleased(const ModelSource& source) {
 
 constexpr char kNoPrivacy[] = "none: no epsilon bounds what the parameters tell about a device";
 
-// The headline: against those who see the released models. A model without one says so in words.
+// The headline: the claim against a person who sees the released models. A model without a claim
+// says so in words.
 Metadata ClaimsOf(const LedgerEntry& entry) {
   const privacy::Claim* claim = privacy::FindClaim(entry.claims, privacy::ClaimKinds().front());
   if (claim == nullptr || !std::isfinite(claim->epsilon)) return {{"privacy", kNoPrivacy}};

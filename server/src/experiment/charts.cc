@@ -104,7 +104,7 @@ void FillAlongAxis(const Summary& summary, const Axis& axis, const std::string& 
   }
 }
 
-// The series of x and of y of a cell in a panel; null: it is none of the panel's, or lacks one.
+// The series of x and of y of a cell in a panel; null: the cell is not in the panel, or lacks one.
 using Series = std::pair<const std::vector<double>*, const std::vector<double>*>;
 
 Series SeriesOf(const CellSummary& cell, const Chart& chart, const std::string& name,

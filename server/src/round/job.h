@@ -119,7 +119,7 @@ class Job {
 
   // The answer to a device's request. A device that stays (kFeatureStays) is told to wait when the
   // job is over, any other that it is done. `device` is the registry's index of an authenticated
-  // device. kGetRelease is none of the job's requests (net/server.h).
+  // device. The job does not answer kGetRelease (net/server.h).
   // The reply's bytes stay valid until the next OpenRound(), a model's until the next but one.
   // Throws StaleLog if the device's receipt shows that the log is an older copy: the program must
   // then stop.

@@ -330,7 +330,7 @@ void CsvColumns::TakeColumnsLike(const ColumnNames& like, const ColumnFinder& fi
                          Contains(dropped, i) || known.count(names[i]) > 0;
     if (has_use) continue;
     throw find.Refusal(fmt::format(
-        "{} is none of the {}; leave it out, drop={}{}; {}", Place(i),
+        "{} is not among the {}; leave it out, drop={}{}; {}", Place(i),
         like.are_of_model ? "model's features" : "training samples", Said(i),
         like.are_of_model ? "" : ", or take both files from the same release", find.Header()));
   }
