@@ -18,7 +18,7 @@ void Start();
 // come again once the round is over. Ends of lines are this function's.
 void Say(const char* line);
 
-// Returns after at least so many milliseconds; an interrupt may end a sleep, not this call.
+// Returns after at least this many milliseconds; an interrupt may end a sleep, not this call.
 void SleepMs(uint32_t ms);
 
 // The board in a few words: "NUCLEO-F446RE, 180 MHz".

@@ -85,7 +85,7 @@ class Reporter : public LinkReporter {
   void Downloaded(uint32_t bytes);
   //   why_late  why the device's owner had the training given up; empty: the owner had not
   void Trained(const LocalRound& round, uint32_t samples, const std::string& why_late);
-  // The server holds so many bytes of the update.
+  // The server holds this many bytes of the update.
   void Acknowledged(uint64_t held);
   void Sent(const LocalRound& round);
   void RoundGivenUp(const Failure& failure);

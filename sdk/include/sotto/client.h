@@ -458,7 +458,7 @@ class Client {
   bool has_said_held_ = false;
 
   uint32_t newest_release_ = 0;   // Reply::release of the last Wait
-  uint32_t fetched_release_ = 0;  // and of the one before the last fetch
+  uint32_t fetched_release_ = 0;  // Reply::release of the Wait before the last fetch
   bool is_fetching_ = false;
   bool fetch_began_ = false;  // download_ is of the release
   bool waits_after_fetch_ = false;

@@ -235,7 +235,7 @@ class LocalRound {
   // Held-out samples that were counted, and those that the round's model got right.
   uint32_t evaluated_ = 0;
   uint32_t correct_ = 0;
-  // Of a round that measures: samples of this source, so many so far, and their bins.
+  // Of a round that measures: its source, the number of measured samples, and their bins.
   bool measures_ = false;
   bool is_measuring_ = false;
   const SampleSource* measured_ = nullptr;

@@ -10,7 +10,7 @@
 //
 // A net is: the shape of a sample (not needed before Dense), steps that prepare samples
 // (preparation.h; none needed), layers, and its loss (loss.h; without one SoftmaxCrossEntropy).
-// Layers are in sotto/layers, one file each. A layer that does not fit the one before it does not
+// Layers are in sotto/layers, one file each. A layer that does not fit the previous layer does not
 // compile: the message names both shapes. Parameters lie in layer order: of each layer its weights,
 // row-major, then its biases.
 #pragma once

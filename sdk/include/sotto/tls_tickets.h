@@ -119,7 +119,7 @@ class TlsTicketKeys {
 
   Status Renew(const Port& port, uint64_t now_ms);
 
-  TicketKey keys_[2];  // the one that seals, and the one before
+  TicketKey keys_[2];  // the key that seals, and the previous key
 };
 
 }  // namespace sotto

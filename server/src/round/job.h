@@ -103,7 +103,7 @@ class Job {
   //     attempts.
   // Devices are answered while this runs.
   // Throws what the log throws. Nothing is then released, and this job does nothing more. Its
-  // devices are told to wait, not that the job is done, because a later start resumes it.
+  // devices wait, and do not learn that the job is done, because a later start resumes it.
   RoundOutcome CloseRound() { return FinishRound(CloseUploads()); }
 
   // The two halves of CloseRound().
@@ -112,7 +112,7 @@ class Job {
   PartialSum CloseUploads();
   RoundOutcome FinishRound(PartialSum total);
 
-  // From Suspend() to Proceed() every device is told to wait. A server chooses when it publishes
+  // From Suspend() to Proceed() every device waits. A server chooses when it publishes
   // the result of a round: until then no device must see what CloseRound() has opened.
   void Suspend();
   void Proceed();
