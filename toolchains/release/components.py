@@ -69,7 +69,7 @@ COMPONENTS = [
               CLIENT + WHEEL),
 ]
 
-# Files of a release without a line of others' code, or with lists of their own.
+# Files of a release without a line of others' code, or with own lists.
 OWN = ("sotto-[0-9]*.tar.gz", "sotto-*-py3-none-any.whl", "sotto-doc_*.deb", "NOTES.md", "licenses.txt", "*.cdx.json")
 
 
