@@ -17,3 +17,6 @@ target_include_directories(sotto_kissfft SYSTEM PUBLIC $<BUILD_INTERFACE:${sotto
 # The system's library is compiled with these, and has no fused multiply-add.
 target_compile_definitions(sotto_kissfft PUBLIC kiss_fft_scalar=float)
 target_compile_options(sotto_kissfft PRIVATE -ffp-contract=off)
+if(SOTTO_SERVER)
+  install(TARGETS sotto_kissfft EXPORT sottoLabTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT lab)
+endif()
