@@ -24,7 +24,7 @@ std::string DescribeJobAndLife(const JobConfig& config) {
                      privacy::DeltaText(config.plan.delta));
 }
 
-// How many of the eligible devices have room for so many turns of the job's kind.
+// The number of eligible devices that have room for `turns` of the job's kind.
 int64_t DevicesWithRoom(const History& history, const JobConfig& config,
                         const privacy::Turns& turns) {
   return std::count_if(

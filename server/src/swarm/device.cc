@@ -306,7 +306,7 @@ bool SwarmDevice::Rest() {
   return false;
 }
 
-// A device that was cut off is told of the same attempt again.
+// The server gives a device that was cut off the same attempt again.
 void SwarmDevice::OnTask() {
   const Figures::Task task = CurrentTask();
   if (task_ == task) return;
