@@ -1,5 +1,5 @@
-/* A device's link to the server for programs in C (C99 or later): frames inside TLS. Part of
- * sotto/c, in the library sotto::tls.
+/* A device's link to the server for programs in C (C99 or later): frames inside TLS.
+ * Part of sotto/c, in the library sotto::tls.
  *
  *   static sotto_link link;                                   the caller's memory
  *   static uint8_t answer[1024];                              [max_frame of the client]

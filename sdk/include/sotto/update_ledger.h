@@ -1,5 +1,5 @@
-// The privacy against the server that a device has spent, counted over resets. Part of
-// sotto/client.
+// The privacy against the server that a device has spent, counted over resets.
+// Part of sotto/client.
 //
 // Each update with private noise costs a device privacy (client.h). A ledger keeps the total in the
 // port's persistent store. Order: the new total is saved before the first byte of the update can
