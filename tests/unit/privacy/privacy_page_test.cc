@@ -107,13 +107,13 @@ TEST(PrivacyPageTest, ListsEveryAssumptionAndTheFiguresThatRestOnIt) {
     AddFigures(ClaimKinds(), assumption, &figures);
     AddFigures(PeerClaimKinds(), assumption, &figures);
     if (assumption == Assumption::kStopFixedBeforehand) {
-      figures = "those of a part of a plan, and of several jobs on the same devices";
+      figures = "figures of a part of a plan, and of several jobs on the same devices";
     }
     if (assumption == Assumption::kAvailabilityIndependentOfOwnData ||
         assumption == Assumption::kOthersReportIndependently) {
       figures = "all with `--sampling passes`";
     }
-    if (figures.empty()) figures = "those of simulated baselines only";
+    if (figures.empty()) figures = "figures of simulated baselines only";
     expected.push_back("| " + Code(Name(assumption)) + " | " + Text(assumption) + " | " + figures +
                        " |");
   }
