@@ -8,8 +8,8 @@ Usage: toolchains/fetch-source.sh DEST SUITE PACKAGE=VERSION...
 
 Puts each source package of Debian's SUITE (bookworm, trixie) into DEST/PACKAGE-VERSION, unpacked and
 with Debian's patches; does nothing for one that is there. VERSION is the beginning of the version
-that the suite must offer: mbedtls=2.28. The archive's address and its key are those of this machine's
-own apt sources (Debian), and apt verifies the download. SUITE npm stands for the registry of npm
+that the suite must offer: mbedtls=2.28. The archive's address and its key come from this machine's
+apt sources (Debian), and apt verifies the download. SUITE npm stands for the registry of npm
 ($npm_config_registry, or https://registry.npmjs.org); this script has the SHA-512 of what it fetches
 there. Needs no root and changes nothing outside DEST.
 
@@ -51,7 +51,7 @@ write_source() {
   [[ -z "$3" ]] || printf '%s\n' "Signed-By: $3"
 }
 
-# Runs apt-get with lists, cache and state of its own.
+# Runs apt-get with separate lists, cache and state.
 private_apt_get() {
   apt-get -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="${work}/sources" \
     -o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=/dev/null \

@@ -1,5 +1,5 @@
-// The firmware of a device of the fleet: trains on the samples in its flash, round after round. Its
-// net and its samples are those of the header SOTTO_DEVICE_NET, see nets/softmax.h.
+// The firmware of a device of the fleet: trains on the samples in its flash, round after round. The
+// header SOTTO_DEVICE_NET has its net and its samples, see nets/softmax.h.
 //
 // Messages go to QEMU's standard error. Exit status: 0 the job is done, 2 the firmware was built
 // from the wrong files, 3 the device refuses the job, or the server, which has proved who it is,

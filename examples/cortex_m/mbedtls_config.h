@@ -1,7 +1,7 @@
 // Configures Mbed TLS 2.28 or 3.6 for a device that is a TLS client. Part of examples/cortex_m.
 //
 // The configuration has only the functions that sotto::sdk and sotto::tls call. Mbed TLS uses no
-// heap, files, sockets, clock or random generator of its own.
+// heap, files, sockets or clock, and not its own random generator.
 #pragma once
 
 // Memory comes from a static pool, see tls_pool.h, and never from libc.
@@ -46,8 +46,8 @@
 #define MBEDTLS_CHACHAPOLY_C
 
 // Forward secrecy, by ECDHE on P-256. Without it (-DSOTTO_FORWARD_SECRECY=OFF) the firmware is some
-// 13 kB smaller and a session takes 30 million instructions less. But whoever learns a device's
-// secret can then decrypt all recorded sessions of the device.
+// 13 kB smaller and a session takes 30 million instructions less. But a person who learns a
+// device's secret can then decrypt all recorded sessions of the device.
 #if defined(SOTTO_NO_FORWARD_SECRECY)
 #define MBEDTLS_SSL_CIPHERSUITES MBEDTLS_TLS_PSK_WITH_CHACHA20_POLY1305_SHA256
 #else

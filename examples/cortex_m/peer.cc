@@ -1,7 +1,6 @@
 // The firmware of a node without a server: learns on the samples in its flash, and publishes its
-// model through a relay when its policy says so. Net and samples are those of the header
-// SOTTO_DEVICE_NET; the job is that of the header SOTTO_PEER_JOB, which `sotto simulate --job-out
-// FILE.h` writes.
+// model through a relay when its policy says so. The header SOTTO_DEVICE_NET has net and samples;
+// the header SOTTO_PEER_JOB, which `sotto simulate --job-out FILE.h` writes, has the job.
 //
 // The ledger is in the board's persistent store: a board that is reset goes on where its last
 // publication left it. Messages go to QEMU's standard error. Exit status: 0 the node has taken all
@@ -35,7 +34,8 @@ constexpr int kBadBuild = 2;
 constexpr int kRefused = 3;
 constexpr int kFailed = 4;
 
-// True if the noise is that of the simulator's seeded node. TLS has its own entropy in both cases.
+// True if the node draws the noise of the simulator's seeded node. TLS has its own entropy in both
+// cases.
 constexpr bool kSeeded = SOTTO_SEEDED;
 
 static_assert(kPeerJob.batch_size <= kMaxBatchSize, "the net's header has room for such batches");

@@ -52,7 +52,7 @@ class ServerLink {
   // Sends a request and waits for its reply, in a new session if there is none. The reply's bytes
   // are valid until the next call. Returns kOk, or the failure that ended the session: then call
   // OnLinkLost() of the client or the node and try again.
-  //   Request, Reply  those of a client, or PeerRequest and PeerReply
+  //   Request, Reply  the types of a client, or PeerRequest and PeerReply
   template <class Request, class Reply>
   Status Exchange(const Request& request, Reply* reply) {
     Status status = Start();

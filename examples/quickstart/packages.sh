@@ -17,13 +17,13 @@ BUILD_PACKAGES=(cmake ninja-build g++ libeigen3-dev libkissfft-dev libmbedtls-de
 # shellcheck disable=SC2034
 OPTIONAL_PACKAGES=(libmicrohttpd-dev prometheus-cpp-dev libmatio-dev libsndfile1-dev libonnx-dev libprotobuf-dev libpq-dev)
 
-# Asked for in a call of its own: one name that apt does not know fails a whole call.
+# Installed in a separate call: one name that apt does not know fails a whole call.
 # shellcheck disable=SC2034
 DATA_PACKAGE=dataset-fashion-mnist
 
 package_lists_are_fresh=false
 
-# Prints those of the named packages that are not installed.
+# Prints the named packages that are not installed.
 missing_packages() {
   local name
   for name in "$@"; do
@@ -39,7 +39,7 @@ apt_get() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@"
 }
 
-# Installs those of the named packages that are missing. Does nothing where there is no apt.
+# Installs the named packages that are missing. Does nothing where there is no apt.
 # Returns non-zero, after saying what to do, if packages stay missing.
 install_packages() {
   if ! command -v apt-get > /dev/null || ! command -v dpkg-query > /dev/null; then

@@ -45,7 +45,7 @@ const charts = [
    needs: job => job.private && job.rounds.length > 0,
    draw: job => {
      const lines = job.claims.map((claim, i) => ({
-       name: claim.against.replace(/^against (whoever sees )?/, ""), series: i + 1, dash: i ? [8 - i, 3 + i] : [], gaps: true,
+       name: claim.against.replace(/^against (a person who sees )?/, ""), series: i + 1, dash: i ? [8 - i, 3 + i] : [], gaps: true,
        // Of the overview and not of the chart, which has a gap for what is infinite.
        text: (value, at) => epsilonText(shown.job()?.rounds[at]?.epsilon[claim.field]),
        values: job.rounds.map(round => drawn(round.epsilon[claim.field]))}));

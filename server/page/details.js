@@ -32,7 +32,7 @@ function trafficText(rounds) {
     `in ${number(round.turns)} turns.` : "";
 }
 
-// The last ten, and all of them for whoever asks.
+// Shows the last ten rounds, and all of them when asked.
 function drawRounds(overview, job) {
   byId("rounds-section").hidden = !job.rounds.length;
   say(byId("rounds-note"), [job.claims.length ? caveat(job) : "", trafficText(job.rounds)].filter(Boolean).join(" "));

@@ -5,7 +5,7 @@
 
 namespace sotto {
 
-// Fills cells[i] with the cell of coordinate first + i. Arguments and statuses are those of
+// Fills cells[i] with the cell of coordinate first + i. Arguments and statuses as of
 // Dither::Generate().
 inline Status GenerateCells(const Dither& dither, uint32_t first, Span<DitherCell> cells) {
   uint64_t words[kDitherBatch];

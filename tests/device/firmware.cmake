@@ -1,5 +1,5 @@
-# The firmware of examples/cortex_m with other nets, for tests: built on the same libraries. RAM is
-# that of a larger Cortex-M4F.
+# The firmware of examples/cortex_m with other nets, for tests: built on the same libraries, with the
+# RAM of a larger Cortex-M4F.
 add_firmware(firmware_small_cnn ${CMAKE_CURRENT_SOURCE_DIR}/nets/small_cnn.h SEEDED RAM_SIZE 196608)
 add_firmware(firmware_windows ${CMAKE_CURRENT_SOURCE_DIR}/nets/windows.h ALLOW_NO_PRIVACY)
 # On a UART that loses bytes, with the model in flash.

@@ -5,8 +5,8 @@
 #             3.6, and the check of a port; no heap is linked
 #   fleet     five boards and one sotto-client: after three rounds the simulator's model, bit for bit;
 #             then the same with a convolutional net, for which a Cortex-M4F has 192 kB of RAM
-#   windows   a board trains a net of its own on a sensor's windows, without noise, and the model
-#             tells windows apart that it has never seen
+#   windows   a board trains a user's net on a sensor's windows, without noise, and the model tells
+#             windows apart that it has never seen
 #   cut_link  the link is cut within an upload: the upload goes on, still the simulator's model; and
 #             without a seed the nonce shows that nothing was trained or encoded again
 #   reset     a board is switched off within an upload, or its reset button is pressed while the

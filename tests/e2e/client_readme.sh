@@ -3,8 +3,8 @@
 # Follows ports/posix/client/README.md in a copy of the sources: its commands configure the client,
 # install it below WORK_DIR instead of /, bring its kit there, and what the unit sotto-client@kitchen then starts takes
 # part in a job of the real server. What the unit sotto-client starts, after the way without a kit, finds all its files.
-# Commands that change the machine are played; those of the cross build
-# are run by arm_linux.aarch64 and tests/run.sh. The client is not built again: each of its sources would be
+# Commands that change the machine are played; arm_linux.aarch64 and
+# tests/run.sh run the commands of the cross build. The client is not built again: each of its sources would be
 # compiled as in BUILD_DIR, so the client of BUILD_DIR is the one that its preset builds.
 set -euo pipefail
 source_dir="$1" build_dir="$2" work="$3" bin="$2/bin"

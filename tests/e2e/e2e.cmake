@@ -20,6 +20,11 @@ add_test(NAME e2e.haproxy
                  ${CMAKE_CURRENT_BINARY_DIR}/e2e/haproxy ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
 set_tests_properties(e2e.haproxy PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
 
+add_test(NAME e2e.frozen
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/frozen.sh ${PROJECT_SOURCE_DIR}
+                 ${CMAKE_CURRENT_BINARY_DIR}/e2e/frozen ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+set_tests_properties(e2e.frozen PROPERTIES LABELS "e2e;live" TIMEOUT 120)
+
 add_test(NAME e2e.directory
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/directory.sh ${PROJECT_SOURCE_DIR}
                  ${CMAKE_CURRENT_BINARY_DIR}/e2e/directory ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})

@@ -20,8 +20,8 @@
 
 namespace sotto::live {
 
-// Calls `serve` with the socket of each connection, one at a time, in a thread of its own. The
-// socket blocks, for at most 10 s a call.
+// Calls `serve` with the socket of each connection, one at a time, in a second thread. The socket
+// blocks, for at most 10 s a call.
 class FakeServer {
  public:
   using Serve = std::function<void(int socket)>;

@@ -256,7 +256,7 @@ rules="${work}/root/etc/prometheus/sotto-alerts.rules.yml"
 while IFS= read -r name; do
   grep -qE "^${name}[ {]" "${work}/reply.txt" || fail "the server has no metric ${name}"
 done < <(grep -hoE 'sotto_[a-z_]+' "${rules}" "${readme}" | sort -u)
-# shellcheck disable=SC2016  # the backquotes are those of the page
+# shellcheck disable=SC2016  # the page has the backquotes
 diff <(grep -oE '`Sotto[A-Za-z]+`' "${readme}" | tr -d '`' | sort -u) <(sed -nE 's/.*alert: //p' "${rules}" | sort) ||
   fail 'HOSTING.md does not name the alerts that are there (above, >)'
 cat > "${work}/alerts.test.yml" << END

@@ -31,7 +31,7 @@ fail() {
   exit 1
 }
 
-# serve NAME DEVICES OPTION...: a fleet and a job of its own; sets server and port.
+# serve NAME DEVICES OPTION...: makes a fleet and a job, and serves it; sets server and port.
 serve() {
   local name="$1" devices="$2"
   shift 2

@@ -1,6 +1,6 @@
-// Strangers and dishonest devices against a running server. The attacker connects from an address
-// of its own, the fleet from 127.0.0.1. After each attack the same process completes a round with
-// honest devices, and has taken little memory.
+// Strangers and dishonest devices against a running server. The attacker connects from another
+// address than the fleet, which has 127.0.0.1. After each attack the same process completes a round
+// with honest devices, and has taken little memory.
 #include <chrono>
 #include <csignal>
 #include <fstream>

@@ -38,7 +38,7 @@ TEST(LiveClientTest, AskedTheWrongWayItSaysSo) {
   EXPECT_EQ(site.Client(0, 1, {"--model", "nonsense"}).Wait(), 2);
 }
 
-// Whoever reaches the client can say so, so it is no reason to stop.
+// Any host that reaches the client can send this answer, so it is no reason to stop.
 TEST(LiveClientTest, AnUnknownDeviceAndAWrongKeyAreToldAndTriedAgain) {
   Site site(2);
   const Server server = site.Serve(SmallJob("3"));
@@ -152,7 +152,7 @@ TEST(LiveClientTest, ItCannotDumpItsMemory) {
     if (Count(line, "Max core file size") == 0) continue;
     EXPECT_EQ(line.substr(line.find_first_of("0123456789u"), 2), "0 ") << line;
   }
-  // The files of a process that cannot be dumped belong to root, whoever runs it.
+  // The files of a process that cannot be dumped belong to root, whatever user runs it.
   struct stat info {};
   ASSERT_EQ(stat((process + "/environ").c_str(), &info), 0);
   EXPECT_EQ(info.st_uid, 0u);

@@ -242,8 +242,8 @@ TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelWithMomentum) {
   ExpectTheSimulatorsModel({"--momentum", "0.9"});
 }
 
-// Steps with replacement, a rate that falls from step to step, a proximal term and a gradient clip:
-// that of batches, which this model needs memory for; and of samples with momentum.
+// Steps with replacement, a rate that falls from step to step, a proximal term and a gradient clip
+// of batches, for which this model needs memory; and a gradient clip of samples with momentum.
 TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelWithEveryTrainingMethod) {
   ExpectTheSimulatorsModel({"--local-steps", "7", "--batches", "with-replacement",
                             "--learning-rate-schedule", "inverse-sqrt-all-steps", "--proximal",

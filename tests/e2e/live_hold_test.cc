@@ -1,5 +1,5 @@
 // Tests of devices that let the server hold its answer until there is work. A poll takes an hour
-// here: whoever had to poll would never take part.
+// here: a device that had to poll would never take part.
 #include <chrono>
 #include <gtest/gtest.h>
 #include <memory>
@@ -64,7 +64,7 @@ TEST(LiveHoldTest, AHeldAnswerComesWhenTheDeviceHasWaitedLongEnough) {
                   ->Upload(task, {nonce.data(), nonce.size()}, {zeros.data(), zeros.size()})
                   .complete);
   EXPECT_GE(callers[0]->Hello().wait_ms, 3600u * 1000)
-      << "whoever asks for no hold is told at once";
+      << "a device that asks for no hold is told at once";
   const auto begin = std::chrono::steady_clock::now();
   const Reply held = callers[0]->Hello({}, 400);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(300));

@@ -207,7 +207,7 @@ size_t CountFields(const Json& json, const std::string& name) {
   return count;
 }
 
-// Whoever knows how many devices reported knows more than epsilon covers.
+// A person who knows how many devices reported knows more than epsilon covers.
 TEST(LiveLedgerTest, ThePublishedLedgerHoldsNoCountOfReports) {
   Site site(4);
   RunJob(site, {"--cohort", "2", "--rounds", "2", "--noise-multiplier", "1"});

@@ -164,7 +164,7 @@ TEST(LiveStoreTest, ASimulationThatIsStoppedWritesWhatItHas) {
   EXPECT_EQ(std::filesystem::file_size(model), 4u * 7850);
 }
 
-// Whoever lists the folder, reads a core file or the swap space must not find a secret.
+// A person who lists the folder, reads a core file or the swap space must not find a secret.
 // SECURITY.md S20.
 TEST(LiveStoreTest, SecretsStayInMemoryAndOutOfCoreFiles) {
   Site site(2);

@@ -131,7 +131,8 @@ TEST(LiveSwarmTest, WhatCannotWorkIsSaid) {
   says({"swarm", "--store", store, "--devices", "3"}, 2, "keys of 2 devices, and --devices asks");
   says({"swarm", "--store", store, "--server", "nonsense"}, 2, "expected HOST:PORT");
   Server server = site.Serve({"--cohort", "2", "--rounds", "1", "--noise-multiplier", "1"});
-  says(Swarm(site, server, {"--model", "softmax-64-10"}), 3, "is --model that of its job?");
+  says(Swarm(site, server, {"--model", "softmax-64-10"}), 3,
+       "--model must name the model of its job");
 }
 
 TEST(LiveSwarmTest, HelpNamesEveryOption) {

@@ -145,7 +145,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(signature.parameters["padding"].default, 64)
         self.assertIs(signature.parameters["epsilon"].annotation, float)
         self.assertIn("config", signature.parameters)
-        self.assertIn("padding: uploads are multiples of so many bytes", sotto.simulate.__doc__)
+        self.assertIn("padding: pad uploads to a multiple of this many bytes", sotto.simulate.__doc__)
         self.assertIn("simulate", dir(sotto))
         self.assertIn("sigma", sotto.account.__all__)
         self.assertIn("source", inspect.signature(sotto.model.predict).parameters)

@@ -156,7 +156,7 @@ TEST(Shares, AClientRefusesAHalfNamedShare) {
            std::pair("--device 3", "expected --devices, too"),
            std::pair("--device 3 --devices 3", "--device 3: expected a number below --devices"),
            std::pair("--device 1 --devices 3",
-                     "--partition iid is drawn: it needs --partition-seed"),
+                     "--partition iid is random: it needs --partition-seed"),
            std::pair("--device 1 --samples 0:5", "--samples"),
            std::pair("--devices 3", "--device"),
            std::pair("--device 1 --devices 3 --partition shards:x", "expected shards:K"),

@@ -9,7 +9,7 @@
 
 namespace sotto {
 
-// A run of a few seconds at most. Options that follow win over those of the file.
+// A run of a few seconds at most. Options that follow win over the file's.
 inline std::string Small() {
   const std::string path = TestFile("small.toml");
   WriteFile(path,

@@ -1,7 +1,7 @@
 // Fuzzes the accountants with random plans. Every figure is a number that is not negative, no upper
 // bound is below a lower one, "best" is the smallest upper bound, and the trivial bound of
 // unsampled rounds holds. A larger delta never costs more, more rounds never cost less. libFuzzer's
-// time limit holds for every plan: the figures are those of the trials of a search
+// time limit holds for every plan: the figures are computed as for the trials of a search
 // (Effort::kQuick), and all of them together take some tenths of a second at most.
 //
 // Input: which of the checks that take long (byte), delta (u16), a larger delta (u16), the order of

@@ -73,7 +73,7 @@ void Check(const Dataset& data) {
   }
 }
 
-// The kept samples are those of the whole file.
+// The kept samples equal the whole file's samples.
 void CheckSelection(const DataSource& source, const Dataset& all) {
   const SharedDataset odd = ReadDataset(source, nullptr, [](size_t i) { return i % 2 == 1; });
   Require(odd->size() == all.size() / 2, "a selection has the wanted samples");

@@ -48,7 +48,7 @@ constexpr uint32_t kUpdates = 25;
 constexpr uint32_t kLargestUpdate = 4096;
 constexpr float kClip = 0.4f;
 
-// An update of its own kind for each index: size, magnitude, noise and dither differ.
+// Another kind of update for each index: size, magnitude, noise and dither differ.
 struct UpdateCase {
   uint32_t index;
   uint32_t size() const { return kLargestUpdate - index; }

@@ -21,7 +21,7 @@ constexpr uint32_t kBatchSize = 5;  // the last batch of an epoch has two sample
 constexpr size_t kMemory = 8000;
 float memory[kMemory];
 
-// A layer of its own kind behind one that is trained, so that its input delta counts.
+// The layer to test, behind a layer that is trained, so its input delta counts.
 template <class Layer>
 using OnImage = Sequential<Input<6, 5, 2>, Conv2d<4, 1>, Layer,
                            Dense<Layer::Plan({6, 5, 4}).info.output.size(), 3>>;

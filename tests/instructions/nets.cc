@@ -7,9 +7,9 @@
 // Ends with 1 if a training fails.
 //
 // A layer goes forward, adds its gradient and makes its input's delta; inputs, parameters and
-// deltas are random and none is zero, so that no kernel skips any. The multiply-accumulates are
-// those of the definition: all that the three need, without padding. A net's counts include the
-// whole training, as in training.cc; its memory is larger than most boards have (nets/an386.ld).
+// deltas are random and none is zero, so no kernel skips any. The multiply-accumulates follow from
+// the definition: all that the three need, without padding. A net's counts include the whole
+// training, as in training.cc; its memory is larger than most boards have (nets/an386.ld).
 #include "sotto/client.h"
 #include "sotto/conformance/line.h"
 #include "sotto/emulated/counter.h"

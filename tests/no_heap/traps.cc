@@ -1,5 +1,5 @@
-// Whoever asks for memory ends the program, with a status that says how he asked; no_heap.sh has
-// them.
+// A request for memory ends the program, with a status that says how the code asked; no_heap.sh has
+// the statuses.
 #include <cstddef>
 #include <new>
 

@@ -32,7 +32,7 @@ PATIENCE_S = 60
 
 
 class Browser:
-    """A browser of its own, with an empty profile.
+    """A new browser, with an empty profile.
 
     It keeps what was asked for only if it is to: each event of a busy server's stream is such a line.
     """

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # install.sh SOURCE_DIR BUILD_DIR WORK_DIR CMAKE CC CXX
 # What is installed is complete and can be moved: a project outside the tree finds it, and the
-# example of README.md, linked to it, runs. The project is that of sdk/DEVICE.md.
+# example of README.md, linked to it, runs. sdk/DEVICE.md shows the project.
 set -euo pipefail
 source_dir="$1" build_dir="$2" work="$3" cmake="$4" cc="$5" cxx="$6"
 rm -rf "${work}"

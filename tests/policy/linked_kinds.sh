@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # linked_kinds.sh SOURCE_DIR WORK_DIR CXX NM ARCHIVE
 # A program links the functions of the kinds of layers and of the steps that its nets use, and no others:
-# softmax regression none at all, small-cnn and resnet8 those of their layers, a net that normalises that step.
+# softmax regression none at all, small-cnn and resnet8 their layers' functions, a net that normalises that step.
 set -euo pipefail
 source_dir="$1" work_dir="$2" cxx="$3" nm="$4" archive="$5"
 mkdir -p "${work_dir}"

@@ -2,7 +2,7 @@
 # page_blocks.sh SOURCE_DIR WORK_DIR CXX
 # What the pages show compiles or is run. Each fenced block names its language:
 #   cpp            compiled here, on its own, against the SDK; ports/PORTING.md also against the template
-#   cmake          the test consumer's (policy.install), that of ports/PORTING.md (policy.porting_project), a user's
+#   cmake          the test consumer's (policy.install), the one in ports/PORTING.md (policy.porting_project), a user's
 #                  board (board.bring_up), own methods (policy.research), or the one of sdk/DEVICE.md that takes the archive (packages.fetch_content)
 #   sh, console    policy.page_commands, or the test that follows the whole page
 #   bash           a session of several shells, which the test named below plays

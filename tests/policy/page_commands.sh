@@ -2,11 +2,11 @@
 # page_commands.sh SOURCE_DIR WORK_DIR SOTTO SOTTO_LAB SOTTO_CLIENT SOTTO_SHARD SOTTO_GATEWAY
 # The pages tell the truth about commands. Commands of `sotto` and `sotto-lab` in sh and console blocks
 # are run here, and a console block shows lines of the real output; each other command is one that the
-# test named beside it runs. Options that a page names exist. The JSON fields of server/FIGURES.md are those of
+# test named beside it runs. Options that a page names exist. The JSON fields of server/FIGURES.md are in
 # results files, no more and no fewer. The packages of toolchains/BUILDING.md are those that the scripts
 # install.
 # Skipped, 77, where Fashion-MNIST is not installed.
-# shellcheck disable=SC2016  # the backquotes are those of the pages
+# shellcheck disable=SC2016  # the pages have the backquotes
 set -euo pipefail
 source_dir="$1" work="$2" sotto="$3" lab="$4" client="$5" shard="$6" gateway="$7"
 # shellcheck source-path=SCRIPTDIR source=pages.sh
@@ -99,7 +99,7 @@ while IFS= read -r page; do
 done < <(list_pages)
 ((commands >= 20)) || complain "only ${commands} commands found: are these the pages?"
 
-# subcommands PROGRAM [COMMAND]: those of a program, or of one of its commands.
+# subcommands PROGRAM [COMMAND]: prints the subcommands of a program, or of one of its commands.
 subcommands() {
   "$@" --help | awk '
     /^Subcommands:/ { inside = 1; next }
@@ -107,7 +107,7 @@ subcommands() {
     inside && /^  [a-z]/ { print $1 }'
 }
 
-# The options that the pages name in backquotes, against those of the programs and the scripts.
+# The options that the pages name in backquotes must be options of the programs and the scripts.
 {
   for program in "${sotto}" "${lab}"; do
     "${program}" --help
@@ -124,7 +124,7 @@ subcommands() {
   "${source_dir}/toolchains/package.py" --help
   cat "${source_dir}"/tests/{run.sh,size/table.sh,instructions/*.sh,device/call_graph.py,e2e/faults.py,faults/main.cc}
 } | grep -oE -e '--[a-z][a-z0-9-]*' | sort -u > options.txt
-# Those of the commands of others.
+# Options of other people's commands.
 printf '%s\n' --cflags --component --gc-sections --install --libs --preset --pwprompt >> options.txt
 while IFS= read -r page; do
   while IFS= read -r option; do
@@ -140,7 +140,7 @@ awk '/^  "job": \{$/ { print; inside = 1 } /^  \}/ { inside = 0 } !inside' resul
 sed -n '/^| fields | meaning |$/,/^$/p' "${source_dir}/server/FIGURES.md" | grep -oE '`[a-z0-9_]+`' | tr -d '`' |
   grep -vx null | sort -u > named_fields.txt
 diff fields.txt named_fields.txt ||
-  complain "server/FIGURES.md: the JSON fields are not those of results.json, devices.json and personal.json (above, <)"
+  complain "server/FIGURES.md: its JSON fields differ from results.json, devices.json and personal.json (above, <)"
 
 # package_names: words that stand for packages in the arrays and calls of the two scripts.
 package_names() {

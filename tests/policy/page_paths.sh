@@ -7,7 +7,7 @@
 #   - The tables of folders in DESIGN.md have the folders of sdk/src and server/src, in the order that
 #     policy.layering checks.
 #   - README.md links INDEX.md, and INDEX.md each other page of the project.
-# shellcheck disable=SC2016  # the backquotes are those of the pages
+# shellcheck disable=SC2016  # the pages have the backquotes
 set -euo pipefail
 source_dir="$1" work="$2"
 # shellcheck source-path=SCRIPTDIR source=pages.sh
@@ -114,7 +114,7 @@ for side in sdk server; do
   diff <(sed -nE "s/.*rank_folders\\(\"${side}\", \"([^\"]*)\"\\).*/\\1/p" tests/policy/layering.sh | tr ' ' '\n' |
     while IFS= read -r room; do [[ ! -d "${side}/src/${room}" ]] || echo "${room}"; done) \
     <(sed -n "/^| in .${side}.src.. | |\$/,/^\$/p" DESIGN.md | sed -nE 's/^\| `([a-z]+)` .*/\1/p') ||
-    complain "the folders of ${side}/src are not those of tests/policy/layering.sh (above, <)"
+    complain "the folders of ${side}/src differ from the list in tests/policy/layering.sh (above, <)"
 done
 
 # The first page has few doors; the index has them all.

@@ -1,8 +1,8 @@
 # The pages: every Markdown file that a user may read. To be sourced, with source_dir set.
 # shellcheck shell=bash
 
-# Prints their paths from the source folder, one a line. CHANGELOG.md is a list of the past: its commands
-# and paths are those of older versions.
+# Prints their paths from the source folder, one a line. CHANGELOG.md is left out: its commands and paths
+# belong to older versions.
 list_pages() {
   (cd "${source_dir:?}" && printf '%s\n' README.md INDEX.md OTHERS.md DESIGN.md &&
     find sdk ports server examples toolchains tests -name '*.md' | LC_ALL=C sort)
@@ -74,9 +74,9 @@ play_console() {
 }
 
 # play_session SERVER DEVICES BIN: a session of two shells, bash scripts. SERVER runs in one shell, its last
-# command `sotto serve`; as soon as that listens, on a port of its own, DEVICES runs in the other. Programs
-# are those of BIN. What the two print goes to server.txt and clients.txt, and to standard output if one
-# fails: then the result is non-zero.
+# command `sotto serve`; as soon as that listens, on a free port, DEVICES runs in the other. Programs come
+# from BIN. What the two print goes to server.txt and clients.txt, and to standard output if one fails:
+# then the result is non-zero.
 play_session() {
   local server
   rm -f port

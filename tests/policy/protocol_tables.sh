@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # protocol_tables.sh SOURCE_DIR WORK_DIR
-# The tables of server/PROTOCOL.md and server/PEER_PROTOCOL.md are those of the code: fields by number, name, type
+# The tables of server/PROTOCOL.md and server/PEER_PROTOCOL.md agree with the code: fields by number, name, type
 # and size of byte fields (sotto.proto, peer.proto and their .options), values of enumerations, error codes
 # and states (messages.h).
 set -euo pipefail

@@ -1,5 +1,5 @@
 // A firmware that predicts and does nothing else, to be measured; table.sh builds it. SOTTO_NET is
-// the net's type, SOTTO_NUMBER that of its parameters.
+// the net's type, SOTTO_NUMBER the type of its parameters.
 #include "sotto/predict.h"
 
 #include "sotto/models.h"

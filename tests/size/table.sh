@@ -3,7 +3,7 @@
 # Prints, as Markdown tables, what a device takes of each core: flash, RAM, stack and instructions. The
 # device without TLS is measured alone (device.h). The firmware of examples/cortex_m, with plain PSK,
 # with ECDHE-PSK and as it resumes sessions, takes part in a job under QEMU and says what it used of stack and TLS pool. The stack's
-# bound is that of the call graph (tests/device/call_graph.py). PROGRAMS is the folder of sotto and
+# bound comes from the call graph (tests/device/call_graph.py). PROGRAMS is the folder of sotto and
 # sotto-shard. It builds in WORK_DIR, build/size unless told. With --update the tables replace those in
 # sdk/FOOTPRINT.md, and what other pages repeat of them follows (page_numbers.sh); --check fails, 1, where a
 # figure is more than 5 % above the one published there (10 % of the TLS pool), or a count above the tables
@@ -79,7 +79,7 @@ sizes() {
 take_part() {
   local server
   rm -f "${work}"/run.db* "${work}/port"
-  # This runs in a shell of its own, whose end the server must not survive.
+  # This runs in a subshell, whose end the server must not survive.
   trap 'kill "${server-}" 2> /dev/null || true' EXIT
   cp "${work}/device.db" "${work}/run.db"
   "${programs}/sotto" serve "${work}/run.db" --once --cohort 1 --rounds 1 --noise-multiplier 1 \
@@ -319,7 +319,7 @@ case "${2-}" in
         split(published[$2, $3], limit, / *[|] */)
         for (i = 4; i < NF; i++) {
           # What was used of the stack depends on when interrupts came: it has the bound instead. What was
-          # used of the TLS pool depends on random numbers, whose lengths those of big numbers follow.
+          # used of the TLS pool depends on random numbers: the lengths of big numbers follow from them.
           most = limit[i] * 1.05
           if (FILENAME ~ /memory/ && i == 7 && $6 != "-") most = $6
           if (FILENAME ~ /memory/ && i == 8) most = limit[i] * 1.1

@@ -1,4 +1,4 @@
-// A folder for the files of one test: tests run side by side, also those of two clones.
+// A folder for the files of one test: tests run side by side, also the tests of two clones.
 #pragma once
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ class TestFolder {
   std::string path_;
 };
 
-// A file of the program that runs; CTest runs each test in a program of its own.
+// A file of the program that runs; CTest runs each test in a separate process.
 inline std::string TestFile(const std::string& name) {
   static const TestFolder folder;
   return folder.Path(name);

@@ -1,7 +1,7 @@
 // A log of accelerometer windows in flash: made up when this compiles, in place of what a sensor of
 // yours wrote. Part of examples/cortex_m.
 //
-// An activity is a movement of its own frequency, from 2 to 12 swings a window, that begins
+// Each activity is a movement of another frequency, from 2 to 12 swings a window, that begins
 // anywhere, with noise of a quarter of its height. SOTTO_WINDOW_SEED gives another log.
 #pragma once
 

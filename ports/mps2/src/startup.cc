@@ -59,8 +59,8 @@ void PrepareMemory() {
   return main(0, nullptr);
 }
 
-// Handles every exception without a handler of its own: prints its number (3 is HardFault) and ends
-// the program.
+// Handles every exception that has no own handler: prints its number (3 is HardFault) and ends the
+// program.
 void Fault() {
   uint32_t number = 0;
   __asm volatile("mrs %0, ipsr" : "=r"(number));

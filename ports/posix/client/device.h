@@ -1,7 +1,7 @@
 // A device of the fleet: its dialogue with the server, job after job. Part of ports/posix/client.
 //
-// The dialogue is that of sotto/client.h. This class adds the connection, the pauses between tries,
-// the mark file, the models of jobs (job_model.h), and what a Reporter tells.
+// sotto/client.h holds the dialogue. This class adds the connection, the pauses between tries, the
+// mark file, the models of jobs (job_model.h) and the reports to a Reporter.
 //
 // The device stays when a job is over. A job that the owner's options refuse, and a model or a
 // protocol that the server refuses, it tells its owner and asks again each minute: the next job may

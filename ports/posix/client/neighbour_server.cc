@@ -164,7 +164,7 @@ NeighbourServer::Place NeighbourServer::OneToClose() {
   return most > 0 ? stranger : idle;
 }
 
-// False: all connections are those of neighbours that are busy.
+// Returns false if every connection belongs to a neighbour that is busy.
 bool NeighbourServer::MakeRoom() {
   if (neighbours_.size() < kMostConnections) return true;
   const Place one = OneToClose();

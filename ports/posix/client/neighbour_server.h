@@ -1,6 +1,6 @@
 // Serves a node's last publication to its neighbours. Part of ports/posix/client.
 //
-// A thread of its own accepts connections over TLS-PSK, with a pair key for each neighbour, and
+// A separate thread accepts connections over TLS-PSK, with a pair key for each neighbour. It
 // answers kGreet, and kGetPublication of the last publication: fixed bytes that are public. So a
 // neighbour waits for no training. Bounded: kMostConnections at a time, a frame in and a frame out
 // for each, deadlines in every state, and an answer for each in turn. Who has no pair key of the

@@ -49,19 +49,20 @@ std::vector<Row> DeviceRows() {
           "this device's kit, from `sotto keys new --kits`: key, server, models, data; other "
           "options win"),
       Row("server", &ClientOptions::server,
-          "HOST:PORT of the server; several with commas between them: the device goes to the next "
-          "one "
-          "when one does not answer, and stays with the one that does"),
+          "HOST:PORT of the server, or several, comma-separated: if one does not answer, the "
+          "device "
+          "tries the next, and stays with the one that answers"),
       Row("key", &ClientOptions::key, "this device's key file, from `sotto keys new`")
           .ByDefault("as --kit says"),
       Row("data", &ClientOptions::data,
-          "the samples, FILE[:KEY=VALUE,...], as it is or gzip: CSV, NPZ, LIBSVM, IDX and more, "
-          "see server/DATA.md")
+          "file of the samples, FILE[:KEY=VALUE,...], plain or gzip: CSV, NPZ, LIBSVM, IDX and "
+          "more, see server/DATA.md")
           .ByDefault("as --kit says"),
-      Row("labels", &ClientOptions::labels, "IDX file of the labels, if --data is one of images"),
+      Row("labels", &ClientOptions::labels,
+          "IDX file of the labels, if --data is an IDX file of images"),
       Row("sample-log", &ClientOptions::sample_log,
-          "file of the samples that this machine records, in place of --data: each round trains on "
-          "what it holds when the round begins; see --record")
+          "file of the samples that this machine records, instead of --data: each round trains on "
+          "the samples that the file holds when the round begins; see --record")
           .Excludes("data")
           .Excludes("labels")
           .Excludes("samples")
@@ -70,19 +71,19 @@ std::vector<Row> DeviceRows() {
       Row("model", &ClientOptions::model, "model by name, or a file: FILE.toml")
           .ByDefault("softmax-784-10; with --accept-model the job's"),
       Row("accept-model", &ClientOptions::accept_model,
-          "take the model of the server's job if it is another one: `any`, or the digests of "
-          "models, comma-separated (`sotto model show`); without it the device trains --model "
-          "alone")
+          "train the model of the server's job if it is another one: `any`, or the digests of "
+          "models, comma-separated (`sotto model show`); without it the device trains --model only")
           .Checked(CheckAcceptModel),
       Row("model-memory", &ClientOptions::model_memory_mb,
-          "the most memory for such a model, without the samples, MB; keep it below what this "
-          "machine has free")
+          "most memory for a model of --accept-model, without the samples, MB; keep it below this "
+          "machine's free memory")
           .Within({1, 1e6}),
       Row("round-seconds", &ClientOptions::round_s,
-          "the most seconds for a training; a longer one ends, and an update of zeros is sent "
-          "instead; 0: no limit")
+          "most seconds for the training of a round; then the device stops and sends an update of "
+          "zeros; 0: no limit")
           .Within({0, kMostSeconds}),
-      Row("mark", &ClientOptions::mark, "file that remembers the last round trained for")
+      Row("mark", &ClientOptions::mark,
+          "file that remembers the last round that the device trained")
           .ByDefault("KEY.mark, or NAME.mark beside the kit"),
       Row("hold", &ClientOptions::hold_s,
           "seconds for which the server may hold its answer until there is work; 0: poll as often "
@@ -91,27 +92,28 @@ std::vector<Row> DeviceRows() {
       Row("resume-tls", &ClientOptions::resume_tls,
           "keep the TLS session in memory and resume it after a reconnection, which saves the key "
           "exchange. It costs forward secrecy for up to two days: a person who reads the memory of "
-          "this program or of the server then can decrypt what was recorded of such sessions. "
-          "Without it each connection does a full handshake")
+          "this program or of the server in that time can decrypt recorded sessions. Without it "
+          "each connection does a full handshake")
           .Excludes("peer"),
       Row("give-up", &ClientOptions::give_up_s,
-          "seconds without a server before giving up; 0: never, with --fetch-only at once")
+          "seconds without a server after which the program ends; 0: never, with --fetch-only at "
+          "once")
           .Within({0, kMostSeconds}),
       Row("once", &ClientOptions::once,
-          "end with the job, or when this device cannot take part in it; without it the device "
-          "waits for the next job"),
+          "end when the job is over, or when this device cannot take part in it; without it the "
+          "device waits for the next job"),
       Row("check", &ClientOptions::check,
-          "print what a run would train on: model, samples, labels, and whether the server knows "
-          "this device; take part in nothing. Exit status 0, or 2, 3 and 4 as below")
+          "print the model, samples and labels of a run, and whether the server knows this device; "
+          "take part in nothing. Exit status 0, or 2, 3 and 4 as below")
           .Excludes("peer"),
       Row("keep-model", &ClientOptions::keep_model,
-          "folder that keeps the newest released model, as model.bin, float32 LE, and "
-          "model.release, which says what it is; the device fetches it between rounds and when "
-          "the job is over")
+          "folder that keeps the newest released model: model.bin, float32 LE, and model.release, "
+          "which describes it; the device fetches the model between rounds and when the job is "
+          "over")
           .Excludes("peer"),
       Row("fetch-only", &ClientOptions::fetch_only,
-          "fetch the newest released model into --keep-model and end; take part in nothing. Needs "
-          "no data; --give-up says how long it tries again")
+          "fetch the newest released model into --keep-model and end; take part in nothing. It "
+          "needs no data, and tries again for the time of --give-up")
           .Needs("keep-model")
           .Excludes("check"),
   };
@@ -119,9 +121,11 @@ std::vector<Row> DeviceRows() {
 
 std::vector<Row> ShareRows() {
   return {
-      Row("samples", &ClientOptions::samples, "FIRST:COUNT, this device's share").ByDefault("all"),
+      Row("samples", &ClientOptions::samples, "this device's part of the samples, FIRST:COUNT")
+          .ByDefault("all"),
       Row("device", &ClientOptions::device,
-          "this device's number, from 0: it holds what `sotto simulate` gives device N")
+          "this device's number N, from 0: it holds the samples that `sotto simulate` gives device "
+          "N")
           .Within({0, kMostDevices - 1})
           .Excludes("samples"),
       Row("devices", &ClientOptions::devices, "devices in the fleet, for --device")
@@ -139,10 +143,9 @@ std::vector<Row> ShareRows() {
           "the simulator's --seed or --partition-seed, for --device; it is no secret")
           .Needs("device"),
       Row("held-out", &ClientOptions::held_out,
-          "share of these samples, the last ones of each class, or of --sample-log runs of "
-          "windows, "
-          "that the device never trains on and evaluates on if a job asks for it; keep it the same "
-          "in every job")
+          "share of the samples that the device never trains on, and evaluates on if a job asks "
+          "for it: the last ones of each class, or runs of windows of --sample-log; keep it the "
+          "same in every job")
           .Within({0, 0.9}),
   };
 }
@@ -152,16 +155,16 @@ std::vector<Row> PrivacyRows() {
       Row("allow-no-privacy", &ClientOptions::allow_no_privacy,
           "also take jobs without Gaussian dither"),
       Row("min-private-noise", &ClientOptions::min_private_noise,
-          "refuse a job that asks for less noise of this device's own, against the server; in "
-          "twice the clipping bound, 0: the server is trusted")
+          "least noise that this device adds itself, against the server, in units of twice the "
+          "clipping bound: refuse a job that asks for less; 0: the device trusts the server")
           .Within({0, 1e9}),
       Row("max-private-updates", &ClientOptions::max_private_updates,
-          "refuse a job once this device has sent so many updates with noise of its own, in all "
-          "jobs, over restarts; needs --min-private-noise, 0: no limit")
+          "refuse every job once this device has sent this many updates with its own noise, "
+          "counted over all jobs and restarts; needs --min-private-noise, 0: no limit")
           .Within({0, 1e9}),
       Row("ledger", &ClientOptions::ledger,
-          "file that counts these updates, or a node's publications; never restore an older "
-          "copy")
+          "file that counts the updates of --max-private-updates, or a node's publications; never "
+          "restore an older copy")
           .ByDefault("KEY.updates, with --peer KEY.peer; NAME... beside the kit"),
   };
 }
@@ -169,7 +172,7 @@ std::vector<Row> PrivacyRows() {
 std::vector<Row> OutputRows() {
   return {
       Row("log", &ClientOptions::log,
-          "how events are written to standard error: lines for people, json")
+          "format of the events on standard error; lines: for people; json: one object a line")
           .OneOfNames(LogFormatNames()),
       Row("log-level", &ClientOptions::log_level, "the least important events to write")
           .OneOfNames(LogLevelNames()),
@@ -177,10 +180,9 @@ std::vector<Row> OutputRows() {
           .Letter("v")
           .Excludes("log-level"),
       Row("json", &ClientOptions::json,
-          "write the results to this file at the end, for its owner alone"),
+          "write the results to this file at the end; only the file's owner can read it"),
       Row("model-out", &ClientOptions::model_out,
-          "write the newest global model that was downloaded to this file at the end, float32 "
-          "LE"),
+          "write the newest global model of this run to this file at the end, float32 LE"),
   };
 }
 
@@ -220,7 +222,7 @@ void CheckShare(const ClientOptions& options) {
   const bool has_seed = options.partition_seed || options.seed;
   if (FindPartition(options.partition).is_random && !has_seed) {
     throw std::invalid_argument(
-        fmt::format("--partition {} is drawn: it needs --partition-seed, the same in the whole "
+        fmt::format("--partition {} is random: it needs --partition-seed, the same in the whole "
                     "fleet",
                     options.partition));
   }
@@ -228,7 +230,7 @@ void CheckShare(const ClientOptions& options) {
 
 std::string ExitStatuses() {
   return DescribeExits(
-      {{0, "the job is done (--once), a node's steps are, or the model is there (--fetch-only)"},
+      {{0, "done: the job (--once), a node's steps, or the download of the model (--fetch-only)"},
        {kExitFailure, "this machine failed, for example its disk is full: try again"},
        {kExitUsage, "an option or a file is wrong"},
        {kExitRefused,
@@ -236,7 +238,7 @@ std::string ExitStatuses() {
         "model or version; without it: --max-private-updates is used up, or its key was rotated or "
         "revoked"},
        {kExitNoServer,
-        "no server in the time of --give-up; with --fetch-only: none, or nothing is released "
+        "no server answered in the time of --give-up; with --fetch-only: or nothing is released "
         "yet"}});
 }
 
@@ -244,37 +246,39 @@ std::string ExitStatuses() {
 std::vector<RecordRow> RecordRows() {
   const std::vector<RecordRow> rows = {
       RecordRow("record", &RecordOptions::is_on,
-                "read lines from standard input, a reading each, and write windows of them into "
+                "read lines from standard input, one reading a line, and write windows of them to "
                 "--sample-log; take part in nothing. A line `label CLASS COUNT` gives the next "
                 "COUNT windows their class")
           .Needs("sample-log")
           .Excludes("check")
           .Excludes("fetch-only"),
-      RecordRow("axes", &RecordOptions::axes, "numbers of a reading, for a new file")
+      RecordRow("axes", &RecordOptions::axes, "numbers in a reading, for a new file")
           .Needs("record")
           .Within({1, 4096}),
-      RecordRow("window", &RecordOptions::window, "readings of a sample, for a new file")
+      RecordRow("window", &RecordOptions::window,
+                "readings in a window, which is one sample, for a new file")
           .Needs("record")
           .Within({1, 1e6}),
       RecordRow("hop", &RecordOptions::hop,
-                "readings from the beginning of a window to the next one's, for a new file")
+                "readings from the beginning of a window to the beginning of the next, for a new "
+                "file")
           .Needs("record")
           .ByDefault("half of --window")
           .Within({1, 1e6}),
       RecordRow("element", &RecordOptions::element,
-                "how a number is stored in a new file; numbers beyond its range become the nearest "
-                "one")
+                "type of the stored numbers in a new file; numbers beyond its range become the "
+                "nearest that it has")
           .Needs("record")
           .ByDefault("float32")
           .OneOfNames(SampleElementNames()),
       RecordRow("scale", &RecordOptions::scale,
-                "the number that a stored 1 stands for, in a new file: 0.001 for int16 keeps three "
+                "number for which a stored 1 stands, in a new file: 0.001 with int16 keeps three "
                 "decimals of numbers up to 32")
           .Needs("record")
           .ByDefault("1")
           .Within({1e-30, 1e30}),
       RecordRow("capacity", &RecordOptions::capacity,
-                "windows that a new file keeps at least; then the newest ones replace the oldest")
+                "least number of windows that a new file keeps; then the newest replace the oldest")
           .Needs("record")
           .ByDefault("1000")
           .Within({1, 1e6}),
@@ -286,33 +290,36 @@ std::vector<RecordRow> RecordRows() {
 std::vector<PeerRow> PeerRows() {
   const std::vector<PeerRow> rows = {
       PeerRow("peer", &PeerClientOptions::is_on,
-              "be a node without a server: train with neighbours; --server is then the directory"),
+              "be a node without a server: train with neighbours; --server then names the "
+              "directory"),
       PeerRow("share", &PeerClientOptions::share, "when the node publishes: " + SharePolicyNames())
           .Needs("peer"),
       PeerRow("listen", &PeerClientOptions::listen,
-              "HOST:PORT where neighbours get this node's last publication")
+              "HOST:PORT where this node serves its last publication to neighbours")
           .Needs("peer"),
-      PeerRow("address", &PeerClientOptions::address, "HOST:PORT that neighbours are told")
+      PeerRow("address", &PeerClientOptions::address,
+              "HOST:PORT that the node gives its neighbours")
           .Needs("peer")
-          .ByDefault("that of --listen"),
+          .ByDefault("as --listen"),
       PeerRow("public-data", &PeerClientOptions::public_data,
-              "samples that everybody may know, for deep-q-public; as --data")
+              "file of public samples for deep-q-public, as --data")
           .Needs("peer"),
       PeerRow(
           "most-rho", &PeerClientOptions::most_rho,
-          "the most that publications on this ledger may cost in all jobs together, zCDP; 0: the "
-          "job's own limits")
+          "most zCDP, rho, that publications on this ledger may cost in all jobs together; 0: only "
+          "the job's limits hold")
           .Needs("peer")
           .Within({0, kMostRho}),
       PeerRow(
           "serve-after", &PeerClientOptions::serve_s,
-          "seconds for which a node that listens serves its last publication after its last step, "
+          "seconds after its last step for which a node with --listen serves its last publication, "
           "if there is no relay")
           .Needs("peer")
           .Within({0, 1e6}),
       PeerRow(
           "head-out", &PeerClientOptions::head_out,
-          "write the newest published model that the node has to this file at the end, float32 LE")
+          "write the newest published model that the node knows to this file at the end, float32 "
+          "LE")
           .Needs("peer"),
   };
   return Under("Without a server", rows);

@@ -40,7 +40,7 @@ struct PeerClientOptions {
   PeerJobOptions job;          // --job and the settings of a job
   std::string share = "coin";  // a text of sotto/policy/policies.h
   std::string listen;          // HOST:PORT; empty: the node does not listen
-  std::string address;         // HOST:PORT that neighbours are told; empty: that of --listen
+  std::string address;         // HOST:PORT that neighbours are told; empty: as --listen
   std::string public_data;     // as --data; empty: none
   std::string head_out;        // path; empty: none
   double most_rho = 0;         // zCDP; 0: the job's own limits

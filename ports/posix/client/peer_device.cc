@@ -130,7 +130,8 @@ void PeerDevice::ThrowBegin(Status status) const {
   if (status == Status::kMismatch) {
     throw FileError(fmt::format(
         "{}: this job was begun with another key or another number of samples, so the order in "
-        "which samples are published would change; start with those of before, or another job",
+        "which samples are published would change; give the former key and samples, or start "
+        "another job",
         store_.path(StoreSlot::kPeer)));
   }
   if (status == Status::kStoreFailed) store_.ThrowError();
@@ -265,8 +266,8 @@ Ending PeerDevice::EndingOfNode() {
               StatusName(Status::kPeerRefused)};
     case PeerNode::Refusal::kByDirectory:
       return {Outcome::kRefused,
-              fmt::format("the directory refuses this node: {}; are model and job those of the "
-                          "directory?",
+              fmt::format("the directory refuses this node: {}; give the model and the job that "
+                          "the directory has",
                           Reason(node_->error_code())),
               ErrorCodeName(node_->error_code())};
     case PeerNode::Refusal::kNone:
@@ -380,8 +381,8 @@ void PeerDevice::ServeOn() {
   }
 }
 
-// The directory's head, over a link of its own: a directory whose nodes are all done waits for
-// links to close, and ends. Nothing: it does not answer.
+// Asks for the directory's head over a new link: a directory whose nodes are all done waits for
+// links to close, and ends. Absent if it does not answer.
 std::optional<uint32_t> PeerDevice::AskHead() {
   directory_.Close();
   PeerRequest request;

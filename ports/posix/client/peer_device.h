@@ -1,15 +1,15 @@
 // A node without a server on Linux: its dialogue until its last step. Part of ports/posix/client.
 //
-// The dialogue is that of sotto/peer_node.h. This class adds connections to the directory and to
-// one neighbour at a time, pauses between tries, the ledger's file, a NeighbourServer for a node
-// that listens, and what a PeerReporter tells. One process at a time uses a ledger: a lock file
+// sotto/peer_node.h holds the dialogue. This class adds connections to the directory and to one
+// neighbour at a time, pauses between tries, the ledger's file, a NeighbourServer for a node that
+// listens, and the reports to a PeerReporter. One process at a time uses a ledger: a lock file
 // beside it sees to that.
 //
 // What ends the node's part: its last step, a ledger that does not pay for another publication, a
 // final error of a directory that has proved itself; and the owner, by --give-up or a stop signal,
 // which is noticed as in device.h. All other failures are tried again.
 //
-// It owns all of the node's memory. One thread at a time, beside that of the NeighbourServer.
+// It owns all of the node's memory. One thread at a time, beside the NeighbourServer's thread.
 #pragma once
 
 #include <cstdint>

@@ -134,7 +134,7 @@ std::vector<uint32_t> PickInPartition(const ClientOptions& options, const Datase
   return picked;
 }
 
-// The file is read twice: to deal out its samples, and to keep those of this device.
+// The file is read twice: to deal out its samples, and to keep this device's samples.
 Share LoadInPartition(const ClientOptions& options, const DataSource& source,
                       const ModelInfo& model) {
   const PartitionInfo& info = FindPartition(options.partition);

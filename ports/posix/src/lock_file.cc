@@ -15,7 +15,7 @@
 namespace sotto::posix {
 namespace {
 
-// Whoever asks for the holder locks the file for a moment.
+// A process that asks for the holder locks the file for a moment.
 constexpr int kLooks = 10;
 constexpr uint32_t kLookMs = 10;
 
@@ -87,7 +87,7 @@ std::optional<std::string> LockFile::HolderOf(const std::string& path) {
 }
 
 LockFile::~LockFile() {
-  unlink(path_.c_str());  // while it is locked: whoever waits for this name finds a new file
+  unlink(path_.c_str());  // while it is locked: a process that waits for the name finds a new file
   close(descriptor_);
 }
 

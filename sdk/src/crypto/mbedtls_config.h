@@ -1,6 +1,6 @@
 // Configures Mbed TLS for a board: only the functions that the SDK calls. Part of sotto/crypto.
 //
-// A firmware that links sotto::tls needs a larger configuration of its own and names it with
+// A firmware that links sotto::tls needs its own, larger configuration and names it with
 // SOTTO_MBEDTLS_CONFIG.
 #pragma once
 

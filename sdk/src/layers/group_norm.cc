@@ -79,7 +79,7 @@ void ComputeScales(const LayerCall& call) {
 }
 
 // Means over a group of delta * gain, and of delta * gain * normalised input: into scratch, two
-// numbers a group. They replace sums of channels, those of groups that are done.
+// numbers a group. They replace the channels' sums of groups that are done.
 void ComputeDeltaMeans(const LayerCall& call) {
   const size_t channels = call.info.input.channels;
   const size_t size = GroupSize(call.info);

@@ -96,7 +96,7 @@ struct Carried {
 Real LogisticSlope(Real y) { return y * (Real{1} - y); }
 Real TanhSlope(Real y) { return Real{1} - y * y; }
 
-// The gates of step t become deltas, c_delta that of the step before.
+// The gates of step t become deltas, and c_delta becomes the delta of step t - 1.
 void ComputeGateDeltas(const Sequence& s, size_t t, const Carried& carried) {
   Real* gates = s.Gates(t);
   for (size_t u = 0; u < s.units; ++u) {

@@ -96,7 +96,7 @@ int32_t Horner(const AnyPiece& piece, int32_t t) {
 }
 
 // The polynomial's value in the format of c0. The last product is not truncated to its upper half.
-//   kShift  fraction bits of the coefficients c and of s, less those of c0
+//   kShift  fraction bits of the coefficients c and of s, less the fraction bits of c0
 template <int kShift, class AnyPiece>
 int64_t Evaluate(const AnyPiece& piece, int32_t t) {
   return First(piece) + ((static_cast<int64_t>(Horner<0>(piece, t)) * t) >> kShift);

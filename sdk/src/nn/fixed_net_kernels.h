@@ -65,7 +65,7 @@ bool FixedAddDeltas(const float* x, size_t n, float* y);
 bool FixedAdd(const float* x, size_t n, float* y);
 
 // y += scale * x.
-//   x  `x_fraction_bits` of fraction: those of Gradient or Weight
+//   x  has `x_fraction_bits` bits of fraction, as Gradient or Weight has
 //   y  Weight
 bool FixedStep(Rate scale, const float* x, int x_fraction_bits, size_t n, float* y);
 

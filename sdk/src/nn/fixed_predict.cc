@@ -1,4 +1,4 @@
-// Predict() for raw parameters: a file of its own, so that a firmware in float32 does not link it.
+// Predict() for raw parameters: a separate file, so that a firmware in float32 does not link it.
 #include "base/exact_arithmetic.h"
 #include "nn/fixed_net_kernels.h"
 #include "nn/predict.h"

@@ -13,8 +13,8 @@ constexpr float kMinGradientClip = 0x1p-30f;
 constexpr float kMinSharedClip = 0x1p-100f;
 constexpr uint32_t kMaxRateFirst = uint32_t{1} << 31;
 
-// Streams of the order key: below this one those of KeyedPermutation, from twice this one those
-// that prepare samples (prepared.cc).
+// Streams of the order key: KeyedPermutation has the streams below this one; the preparation of
+// samples (prepared.cc) has the streams from twice this one.
 constexpr uint32_t kFirstDraw = 0x40000000;
 
 // A separate call: GCC 12 would make the conversion conditional, for a Cortex-M55 by an

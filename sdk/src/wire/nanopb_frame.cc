@@ -50,7 +50,7 @@ bool sotto_bytes_field(pb_istream_t* in, pb_ostream_t* out, const pb_field_t* fi
     return bytes->size == 0 ||
            (pb_encode_tag_for_field(out, field) && pb_encode_string(out, bytes->data, bytes->size));
   }
-  // If the field arrived as a number, nanopb passes a buffer of its own. That is not a byte field.
+  // If the field arrived as a number, nanopb passes its own buffer. That is not a byte field.
   if (in->callback != sotto::ReadFrame) return false;
   *bytes = {*static_cast<const uint8_t**>(in->state), in->bytes_left};
   return pb_read(in, nullptr, in->bytes_left);

@@ -54,7 +54,7 @@ std::vector<privacy::Claim> CombinedClaims(const std::vector<JobLedger>& jobs) {
 }
 
 // The figure of the line "in all" and of the total's own fields in JSON: the claims that hold for
-// all jobs. Absent if there is none against whoever sees the released models.
+// all jobs. Absent if there is none against a person who sees the released models.
 std::optional<Figure> FigureForAll(const std::vector<JobLedger>& jobs) {
   const std::vector<privacy::Claim> claims = CombinedClaims(jobs);
   bool seeded = false;

@@ -36,7 +36,7 @@ struct AccountOptions {
   std::optional<double> clip;         // C of round 0; absent: 1, or what follows from the steps
   std::optional<double> noise_sigma;  // of one device in round 0, instead of noise_multiplier
 
-  // How rounds differ. The noise multiplier is that of round 0. Floats are values of devices.
+  // How rounds differ. The noise multiplier belongs to round 0. Devices compute in these floats.
   double noise_decay = 1;
   float gradient_clip = 0;  // 0: the bound does not follow from steps
   float proximal = 0;

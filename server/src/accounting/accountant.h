@@ -2,8 +2,8 @@
 //
 // The accountants are the rows of one table, kAccountants in accountant.cc. Code that depends on a
 // property of an accountant reads a trait of its row; it never compares names. To add an
-// accountant, write a function of type AccountantKind::compose in files of its own and add a row to
-// that table. Pure functions, safe from any thread. Part of sotto::server/accounting.
+// accountant, write a function of type AccountantKind::compose in new files and add a row to that
+// table. Pure functions, safe from any thread. Part of sotto::server/accounting.
 #pragma once
 
 #include <string>

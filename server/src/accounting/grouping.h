@@ -4,10 +4,10 @@
 // is therefore charged in groups: all rounds of a group have the smallest noise multiplier and the
 // largest rate among them.
 //   Lemma 1. A smaller noise multiplier never gives more privacy: adding noise is post-processing.
-//   Lemma 2. A larger rate never gives more privacy. With q < q', the output at rate q is that at
-//     rate q' with probability q / q', and otherwise that of the neighbour. Each hockey-stick
-//     divergence is jointly convex and at least that of equal outputs, so it does not rise. A
-//     uniform cohort's pair is made of such divergences (round_loss.h).
+//   Lemma 2. A larger rate never gives more privacy. Let q < q'. The output at rate q equals the
+//     output at rate q' with probability q / q', and the neighbour's output otherwise. Each
+//     hockey-stick divergence is jointly convex, and smallest for equal outputs. So it is not
+//     larger at q. A uniform cohort's pair is made of such divergences (round_loss.h).
 //   Lemma 3. Unsampled Gaussian rounds compose exactly to any others of the same
 //     sum of T / z^2.
 //

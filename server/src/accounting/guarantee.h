@@ -53,7 +53,7 @@ struct Deviations {
   double shift = kInfinity;
 };
 
-// Two ways to charge for the encoder. Each makes a valid guarantee of its own at the same delta.
+// Two ways to charge for the encoder. Each makes a valid guarantee at the same delta.
 //
 // Notation. n is Deviations::coordinates; eta, tau and T are in CertificateBounds; z is the noise
 // multiplier (rdp.h); h = 2^-20 is the grid's step in deviations. The real noise is the encoder's;

@@ -1,8 +1,8 @@
 // The vocabulary of every privacy statement: the unit, the neighbours, the sampling, the trust
 // mode.
 //
-// Adjacency and sensitivity are types so that every printed figure states its meaning. The names
-// are those of the JSON output and the ledger. A name is never changed once a ledger contains it.
+// Adjacency and sensitivity are types so that every printed figure states its meaning. The JSON
+// output and the ledger have the same names. A name is never changed once a ledger contains it.
 // Pure values, safe from any thread. Part of sotto::server/accounting.
 #pragma once
 

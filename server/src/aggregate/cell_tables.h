@@ -1,8 +1,8 @@
 // The tables of sotto/layer_tables.h, arranged for vector instructions. Part of
 // sotto::server/aggregate.
 //
-// r and g are computed together: in lanes of 64 bits, the coefficients of r are in the lower halves
-// and those of g in the upper halves. Immutable: safe from any thread.
+// r and g are computed together: lanes of 64 bits have the coefficients of r in the lower halves
+// and the coefficients of g in the upper halves. Immutable: safe from any thread.
 #pragma once
 
 #include <cstddef>

@@ -63,8 +63,8 @@ ByteSpan KeptState<Real>::Restore(StateOwner owner, ByteSpan bytes) {
   if (header[0] != kKeptStateVersion || header[1] != static_cast<uint32_t>(owner) ||
       header[2] != scalars.size() || header[3] != vectors.size() || bytes.size() < size) {
     throw std::runtime_error(
-        "the state in the store is not that of the job's server optimiser: the store is damaged, "
-        "or a newer program wrote it");
+        "the state in the store does not belong to the job's server optimiser: the store is "
+        "damaged, or a newer program wrote it");
   }
   const uint8_t* at = bytes.data() + kHeaderSize;
   for (double& scalar : scalars) {

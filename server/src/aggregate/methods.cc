@@ -129,7 +129,7 @@ std::unique_ptr<Optimiser> MakeOptimiser(const AggregationOptions& options) {
 
 void Optimiser::Restore(ByteSpan state) {
   if (!state.empty()) {
-    throw std::runtime_error("the stored state is not that of the job's optimiser");
+    throw std::runtime_error("the stored state does not belong to the job's optimiser");
   }
 }
 

@@ -47,7 +47,7 @@ class Averaging : public Optimiser {
     weights = 1 + weights / ratio_;
     std::vector<double>& average = kept_.vectors[0];
     if (average.size() != model.size()) {
-      throw std::invalid_argument("the average is that of a model of another size");
+      throw std::invalid_argument("the average belongs to a model of another size");
     }
     for (size_t j = 0; j < model.size(); ++j) {
       average[j] += (static_cast<double>(model[j]) - average[j]) / weights;

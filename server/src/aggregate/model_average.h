@@ -30,7 +30,7 @@ constexpr double kMaxAverageRatio = 1000;
 // std::invalid_argument for another text and for a ratio outside [1, kMaxAverageRatio].
 std::optional<double> AverageGrowth(const std::string& text);
 
-// The optimiser `inner`, which also averages the models. Its state holds that of `inner`.
+// The optimiser `inner`, which also averages the models. Its state includes the state of `inner`.
 std::unique_ptr<Optimiser> MakeAveraging(double ratio, std::unique_ptr<Optimiser> inner);
 
 }  // namespace sotto::server

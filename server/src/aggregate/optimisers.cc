@@ -56,7 +56,7 @@ class Coordinatewise : public Optimiser {
  private:
   // The scalars of the next step.
   virtual void NextScalars(std::vector<double>&) const {}
-  // The direction of coordinate j, in which `kept` becomes that of the next step.
+  // Returns the direction of coordinate j, and changes `kept` to the state of the next step.
   virtual double Move(double update, size_t j, KeptState<float>& kept) const = 0;
 
   // The state, for so many coordinates.
@@ -65,7 +65,7 @@ class Coordinatewise : public Optimiser {
     for (std::vector<float>& each : kept.vectors) {
       if (each.empty()) each.resize(n);
       if (each.size() != n) {
-        throw std::invalid_argument("the optimiser's state is that of a model of another size");
+        throw std::invalid_argument("the optimiser's state belongs to a model of another size");
       }
     }
     return kept;

@@ -42,9 +42,9 @@ constexpr double kAutoSmoothingNoise = 10;  // norm of the noise, in clipping bo
 // Time: O(n log n) for every n, primes included (see smoothing.cc).
 void SmoothLaplacian(Span<float> values, double factor);
 
-// The same along both axes of images: A = I + factor (Laplacian of the rows + that of the columns),
-// each circulant as above, so that opposite edges are neighbours. An axis of extent 1 has no
-// Laplacian.
+// The same along both axes of images: A = I + factor (R + C), with the Laplacian R of the rows and
+// the Laplacian C of the columns. Both are circulant as above, so opposite edges are neighbours. An
+// axis of extent 1 has no Laplacian.
 //   values  [images][height][width] float32, with the limits above
 // Throws and errs as above. Time: O(n (h + w)) for each prime factor h and w of height and width.
 void SmoothImagesLaplacian(Span<float> values, size_t height, size_t width, double factor);

@@ -170,8 +170,8 @@ std::string TrainersAtFault(const std::vector<TrainerGuard>& guards) {
   }
   if (worst == nullptr) return "";
   return fmt::format(
-      "{} of {} trainings left the update too long, that of {} with --clipping {} {:.4g} times the "
-      "bound: the trainer does not enforce it",
+      "{} of {} trainings left the update too long: the update of {} with --clipping {} is {:.4g} "
+      "times the bound, so the trainer does not enforce it",
       at_fault, guards.size(), worst->model, Name(worst->clipping), *worst->length);
 }
 
@@ -206,7 +206,7 @@ std::string DescribeEpsilon(const EpsilonReport& report) {
       "releases, counts from the other)\n\n",
       report.repeats, 1 - report.error);
   for (const EpsilonAudit& audit : report.audits) text += DescribeAudit(audit);
-  text += fmt::format("tasks that jobs handed out and that are those of the plan: {}\n",
+  text += fmt::format("tasks that jobs handed out and that agree with the plan: {}\n",
                       report.tasks.holds() ? report.tasks.tasks : 0);
   text += "the bound on an update, by the part of the product that enforces it\n";
   text += DescribeTrainers(report.trainers) + DescribeEncoders(report.audits) +

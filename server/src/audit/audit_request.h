@@ -1,4 +1,4 @@
-// The options of `sotto-lab audit`, in tables like those of jobs and simulations. Part of
+// The options of `sotto-lab audit`, in tables, as jobs and simulations have. Part of
 // sotto::server/audit.
 //
 // Each request is a job, or a simulation, with other defaults, and a table of what comes on top. An

@@ -18,8 +18,8 @@
 namespace sotto::server {
 namespace {
 
-// How far rounding alone may move a release of these parameters: those of the model, in float32,
-// and the codec's, in Q20 of the noise's deviation.
+// How far rounding alone may move a release of these parameters: the model rounds to float32, and
+// the codec to Q20 of the noise's deviation.
 double Rounding(const SimulationConfig& config, Span<const float> parameters, double sigma) {
   double squares = 0;
   for (const float w : parameters) squares += static_cast<double>(w) * static_cast<double>(w);
@@ -28,8 +28,8 @@ double Rounding(const SimulationConfig& config, Span<const float> parameters, do
   return 0x1p-22 * std::sqrt(squares) + of_codec * config.job.aggregation.server_learning_rate;
 }
 
-// A training set some of whose samples are those of another set. Replace() is called once, after
-// the fleet has dealt the samples out: both trainings must have the same partition.
+// A training set that has some samples of another set. Replace() is called once, after the fleet
+// has dealt the samples out: both trainings must have the same partition.
 class NeighbouringData : public Dataset {
  public:
   NeighbouringData(SharedDataset data, SharedDataset others)
@@ -187,14 +187,14 @@ void RequireSameNoise(const JobConfig& job) {
       job.codec->name));
 }
 
-// The bound of a round is that of its noisy sum, moved by eta_g.
+// The bound of a round is the bound of its noisy sum, scaled by eta_g.
 void RequirePlainStep(const AggregationOptions& options) {
   const std::string estimator = ChooseEstimator(options).name;
   const bool is_plain = (estimator == "mean" || estimator == "laplacian") &&
                         std::string(ChooseOptimiser(options).name) == "sgd";
   if (is_plain) return;
   throw std::invalid_argument(
-      "the bound on a release is that of a plain step along the mean: leave out "
+      "the audit knows the bound on a release only for a plain step along the mean: leave out "
       "--server-optimiser and --estimator, which say nothing about the sensitivity");
 }
 

@@ -40,7 +40,7 @@ struct TwinRound {
   // Devices of the cohort that hold replaced data: more than one only where a partition gives a
   // sample to several.
   uint32_t devices = 0;
-  double bound = 0;  // on one_round: that of one device, times `devices` if there are several
+  double bound = 0;  // on one_round: one device's bound, times `devices`
 };
 
 struct TwinAudit {

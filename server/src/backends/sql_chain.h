@@ -7,9 +7,9 @@
 //
 // A record's values are all columns of all of its rows, each with its type and its length. The
 // first record follows a hash of zeros. The table kRecordKinds in sql_kinds.h lists the kinds of
-// records and the columns of each. No record ever changes: a device's revocation is a record of its
-// own. A model that is not the newest of its job may be deleted: its record stays in the chain with
-// its hash, which the next record's hash covers.
+// records and the columns of each. No record ever changes: a device's revocation is another record.
+// A model that is not the newest of its job may be deleted: its record stays in the chain with its
+// hash, and the next record's hash covers that hash.
 //
 // The chain finds damage. It does not find a removed end: an older copy of the store is a valid
 // store. Receipts find that (round/receipts.h). It does not stop somebody who may write the file

@@ -2,8 +2,8 @@
 // (postgres_place.cc). Part of sotto::server/backends.
 //
 // To change the schema, change the text and raise kSchemaVersion. A store of another schema is then
-// refused (sqlite_schema.h). Once a release has written stores, the change also needs a conversion
-// from the schema of that release, and its test.
+// refused (sqlite_schema.h). Release 0.2.0 has written stores of version 9 (tests/vectors/frozen): a
+// change also needs a conversion from the schemas of all releases, and their test.
 //
 // Constants: safe from any thread.
 #pragma once

@@ -72,8 +72,8 @@ void RequireTables(SqliteDatabase& database) {
   SqliteDatabase expected(":memory:");
   expected.Run(kTables);
   if (SchemaText(database) != SchemaText(expected)) {
-    database.Refuse(
-        fmt::format("its tables are not those of version {}; {}", kSchemaVersion, kDamagedAdvice));
+    database.Refuse(fmt::format("it does not have the tables of version {}; {}", kSchemaVersion,
+                                kDamagedAdvice));
   }
 }
 

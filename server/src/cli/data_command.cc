@@ -121,7 +121,7 @@ posix::Command ShowCommand() {
               .Within({1, 1000000})
               .ByDefault("50"),
           DataShowRow("seed", &ShowOptions::seed,
-                      "the seed of `sotto simulate`: the shares are those of that run"),
+                      "the seed of a `sotto simulate` run: the shares are as in that run"),
           DataShowRow("first", &ShowOptions::first, "show so many devices in the charts")
               .Within({0, 10000}),
           DataShowRow("svg", &ShowOptions::svg, "write a chart of the first devices to this file"),

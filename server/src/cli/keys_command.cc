@@ -172,10 +172,10 @@ void PrintNew(const KeysOptions& o, const std::vector<Registration>& devices, bo
   }
   if (had_devices) {
     fmt::print(
-        "they are new devices, with turns and an account of their own: a machine that was in the "
+        "they are new devices, with their own turns and privacy account: a machine that was in the "
         "fleet before keeps its name, and gets a new key from `sotto keys rotate`\n");
   }
-  if (o.seed) fmt::print("{}; whoever knows the seed knows every secret\n", kSeededNote);
+  if (o.seed) fmt::print("{}; a person who knows the seed knows every secret\n", kSeededNote);
 }
 
 // Before the store is made, which then has this limit for good.
@@ -480,8 +480,7 @@ KeysFields KeyFields() {
 posix::Command KeysCommand() {
   return posix::CommandOf(
       "keys", "register and revoke devices: their secrets, key files, headers for firmware",
-      {AskingCommandOf("new", "register devices, each with a secret of its own", NewFields(),
-                       RunNew),
+      {AskingCommandOf("new", "register devices, each with its own secret", NewFields(), RunNew),
        KeysCommandOf("list", "show the devices, never their secrets",
                      {JsonRow<KeysOptions>("the list")}, RunList),
        AskingCommandOf(

@@ -123,8 +123,9 @@ std::string DescribeMemory(const ModelInfo& model, uint32_t batch_size, const ch
   }
   if (memory.gradient > 0) {
     const bool is_of_batch = model.gradient_for == GradientClipOf::kBatch;
-    text += fmt::format("  gradient clip     {:>12} bytes more, for jobs that clip those of {}\n",
-                        Grouped(memory.gradient), is_of_batch ? "batches" : "samples");
+    text +=
+        fmt::format("  gradient clip     {:>12} bytes more, for jobs that clip gradients of {}\n",
+                    Grouped(memory.gradient), is_of_batch ? "batches" : "samples");
   }
   if (memory.constants > 0) {
     text += fmt::format("  frozen layers     {:>12} bytes of flash\n", Grouped(memory.constants));

@@ -88,8 +88,8 @@ int64_t FindRound(const ModelSource& source, const JobEntry& job,
   if (!source.round) return rounds.back();
   const int64_t round = int64_t{*source.round} - 1;
   if (std::find(rounds.begin(), rounds.end(), round) != rounds.end()) return round;
-  Refuse(source, fmt::format("it has no model of round {} of job {}; it has those of the rounds {} "
-                             "(0: with which the job began)",
+  Refuse(source, fmt::format("it has no model of round {} of job {}; it has the models of the "
+                             "rounds {} (0: the model with which the job began)",
                              *source.round, job.number, RoundsText(rounds)));
 }
 

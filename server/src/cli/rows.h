@@ -38,8 +38,8 @@ inline posix::Command TablesCommand(const char* name, const char* what,
   return command;
 }
 
-// Takes a command's own rows of the group `first`, then those of a job, then its own of the group
-// "Run and output". Request is a JobRequest.
+// Takes the command's rows of the group `first`, then the rows of a job, then the command's rows of
+// the group "Run and output". Request is a JobRequest.
 //   without  names of options of the job and the output that the command leaves out
 template <class Request, class Row>
 void TakeJob(const std::vector<Row>& own, const char* first,

@@ -1,7 +1,7 @@
 // The table of all codecs: their names and traits. Part of sotto::server/codec.
 //
 // Code that depends on a job's codec asks a trait of the codec's row, never its name. To add a
-// codec: a class of its own (update_codec.h), a row of the table in codecs.cc, a test. Another
+// codec: write a class (update_codec.h), a row of the table in codecs.cc and a test. Another
 // program adds rows by AddCodec() (sotto/research/methods.h).
 //
 // All functions are safe from any thread.
@@ -75,7 +75,7 @@ const CodecInfo* FindCodec(const std::string& name);
 // The codec of this name. Throws std::invalid_argument that lists all names if there is none.
 const CodecInfo& RequireCodec(const std::string& name);
 
-// The names that an option may give, and those of them that devices implement.
+// The names that an option may give, and the subset of them that devices implement.
 std::vector<std::string> CodecNames();
 std::vector<std::string> ServableCodecNames();
 

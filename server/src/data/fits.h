@@ -35,7 +35,7 @@ class PreparedReader {
   std::vector<float> memory_;
 };
 
-// Which features one figure is of: all, those of a channel, or a single one.
+// Which features one figure covers: all, one channel's, or a single one.
 enum class Per { kAll, kChannel, kFeature };
 
 // How many figures there are for samples of this shape. Feature i has figure i % count.
@@ -61,9 +61,9 @@ constexpr size_t kMaxPcaInputs = 4096;
 // this Dense, frozen, trains on the data's main directions only: fewer parameters, so the same
 // privacy takes less noise in all.
 struct PrincipalComponents {
-  // Those of Dense<inputs, dimensions>: [dimensions][inputs], then biases [dimensions]. Output k is
-  // the k-th component of a sample minus the mean. Of each row the number of largest magnitude is
-  // positive, so the signs do not depend on the computation.
+  // Parameters of Dense<inputs, dimensions>: [dimensions][inputs], then biases [dimensions]. Output
+  // k is the k-th component of a sample minus the mean. The number of largest magnitude in each row
+  // is positive, so the signs do not depend on the computation.
   std::vector<float> parameters;
   std::vector<double> variances;  // [dimensions] of the outputs, decreasing
   double total_variance = 0;      // of all features

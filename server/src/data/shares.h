@@ -31,8 +31,8 @@ struct ShareSummary {
   // Of data with labels, else empty or 0.
   std::vector<uint64_t> of_class;  // [classes] dealt samples
   Spread classes;                  // that a device with samples holds
-  // How far the mix of classes of a device with samples is from that of all dealt samples: half of
-  // the sum of the shares' differences (total variation), from 0, equal, to 1.
+  // The total variation distance between the class shares of a device with samples and the class
+  // shares of all dealt samples: half of the sum of the absolute differences, from 0 (equal) to 1.
   Spread skew;
 };
 

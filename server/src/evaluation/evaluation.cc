@@ -139,7 +139,7 @@ std::vector<Piece> PiecesOf(const Dataset& data) {
   return pieces;
 }
 
-// The evaluation of all samples from that of each piece, in the order of the pieces.
+// The evaluation of all samples from each piece's evaluation, in the order of the pieces.
 Evaluation Total(const ModelInfo& model, const std::vector<Evaluation>& pieces) {
   Evaluation total;
   total.classes.resize(model.classes);

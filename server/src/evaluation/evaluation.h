@@ -1,9 +1,9 @@
 // How good a model is on a test set: loss, accuracy, the figures of each class, the error of a
 // regression. Part of sotto::server/evaluation.
 //
-// An evaluation computes from a released model and from samples of whoever asks. So it is
-// post-processing of the release: no epsilon grows by it. What the figures tell about the test
-// samples themselves, no epsilon covers.
+// An evaluation computes from a released model and from the caller's samples. So it is
+// post-processing of the release: no epsilon grows by it. No epsilon covers what the figures tell
+// about the test samples.
 //
 // Reentrant: safe from any thread.
 #pragma once

@@ -13,7 +13,7 @@ namespace sotto::server {
 struct ChartLine {
   std::string name;  // "smoothing=1", "paper: smoothing=1", "here", "paper"
   bool is_paper = false;
-  std::string colour;          // "#1f77b4"; a line of the paper has that of the line it is for
+  std::string colour;          // "#1f77b4"; a line of the paper has the colour of our line
   std::vector<double> values;  // [x of the panel]; NaN: none
   // [x of the panel]: half the length of an error bar, one deviation of a run; NaN: none. A series
   // of many points has a bar at some of them.

@@ -33,8 +33,8 @@ bool MeetsOne(const Assignments& cell, const Assignments& conditions);
 // "sampling=uniform epsilon=6"
 std::string TextOf(const Assignments& assignments);
 
-// An axis of the grid. If its name is that of an option, a value sets the option; else it is a
-// label, and `options` or [[set]] say what it means.
+// An axis of the grid. If an option has its name, a value sets the option; else it is a label, and
+// `options` or [[set]] say what it means.
 struct Axis {
   std::string name;
   std::vector<std::string> values;        // at least one

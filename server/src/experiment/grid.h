@@ -39,8 +39,8 @@ struct ChosenData {
 // says what is expected where.
 ChosenData ChooseData(const Definition& definition, const GridOptions& options);
 
-// The cells in the order of the axes, the last one fastest. Later settings win: options, those of
-// quick, of the data, the axes, the rules in their order.
+// The cells in the order of the axes, the last one fastest. Later settings win: `options`, the
+// options of quick, the options of the data, the axes, the rules in their order.
 // Throws std::invalid_argument for a condition of `only` that no cell meets, and for an axis that
 // is no option and that no rule names.
 std::vector<Cell> MakeCells(const Definition& definition, const GridOptions& options,

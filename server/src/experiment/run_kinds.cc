@@ -93,7 +93,7 @@ SimulationConfig ConfigOf(const SimulationRequest& request, const RunContext& co
   return config;
 }
 
-// Of a policy that never publishes the accuracy is that of the nodes' own models, the mean.
+// If the policy never publishes, the accuracy is the mean over the nodes' own models.
 void PutPeersEvaluation(const PeersResult& result, Outcome* outcome) {
   const PeersEvaluation& last = result.last();
   PutEvaluation(last.shared, outcome);

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A model file counts by its contents: its path is that of an output folder.
+// A model file counts by its contents: its path lies in an output folder.
 std::string ModelText(const std::string& model) {
   if (model.find('/') == std::string::npos && model.find(".toml") == std::string::npos) {
     return model;

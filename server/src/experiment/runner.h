@@ -59,7 +59,7 @@ struct RunnerOptions {
   std::function<void(size_t left)> on_wait;
 };
 
-// The settings of a run: those of its cell, with the seed.
+// The settings of a run: its cell's settings, with the seed.
 Settings SettingsOfRun(const Cell& cell, uint64_t seed);
 
 // Throws std::invalid_argument, naming the cell, for settings that no run has.

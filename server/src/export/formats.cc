@@ -27,7 +27,7 @@ bool EndsWith(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-// safetensors has no mark of its own: the text's length comes first.
+// safetensors has no magic number: the text's length comes first.
 bool IsSafetensors(const std::string& bytes) { return bytes.size() > 8 && bytes[8] == '{'; }
 
 const ExportFormat* FormatOfBytes(const std::string& bytes) {
@@ -53,8 +53,8 @@ void RequireDigest(const ModelInfo& model, const Metadata& metadata) {
   posix::Check(ModelDigest(model, digest), "SHA-256");
   if (theirs == posix::Hex(digest)) return;
   throw std::invalid_argument(
-      fmt::format("it is of another net: its digest is {}, and that of model {} is {}; name the "
-                  "model that it was exported from",
+      fmt::format("it is of another net: its digest is {}, and the digest of model {} is {}; name "
+                  "the model that it was exported from",
                   theirs, model.name, posix::Hex(digest)));
 }
 

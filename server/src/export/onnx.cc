@@ -339,7 +339,7 @@ class Net {
     return Result(graph_.Transpose(one, {1, 0, 2}), Form::kSequence);
   }
 
-  // By InstanceNormalization over groups: an operator of its own came with opset 18.
+  // By InstanceNormalization over groups: the operator GroupNormalization came with opset 18.
   Value GroupNorm(const Value& value) {
     const int64_t groups = layer_->info.size;
     const Shape& shape = layer_->info.input;

@@ -14,7 +14,7 @@
 
 namespace sotto::server {
 
-// Constant after it was made: any thread may use it with memory of its own.
+// Constant after it was made: any thread may use it with the thread's own memory.
 class Predictor {
  public:
   //   model       must exist as long as the object

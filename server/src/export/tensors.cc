@@ -184,8 +184,8 @@ std::string Describe(const std::vector<uint64_t>& shape) {
   std::vector<std::string> names;
   for (const TensorMap& map : maps) names.push_back(map.name + " " + Describe(map.shape));
   throw std::invalid_argument(
-      fmt::format("{}; the tensors of model {} are {}: the number is that of the layer, from 0",
-                  why, model.name, fmt::join(names, ", ")));
+      fmt::format("{}; the tensors of model {} are {}: the number is the layer's, from 0", why,
+                  model.name, fmt::join(names, ", ")));
 }
 
 const Tensor& Find(const ModelInfo& model, const std::vector<TensorMap>& maps, const TensorMap& map,

@@ -2,8 +2,8 @@
 //
 // Sotto's tensors have the channel as their last axis; consumers mostly have it before height and
 // width. One table says how each tensor of a layer lies there: MapTensors(). Writers gather by it,
-// readers scatter by it, so the two cannot differ. server/EXPORT.md shows it to people: names,
-// shapes and orders are those of PyTorch's nn.Sequential. Pure functions, safe from any thread.
+// readers scatter by it, so the two cannot differ. server/EXPORT.md documents it: PyTorch's
+// nn.Sequential has the same names, shapes and orders. Pure functions, safe from any thread.
 #pragma once
 
 #include <cstddef>

@@ -124,7 +124,7 @@ posix::Command InspectEntropyCommand() {
                      "distribution of the update's coordinates")
               .OneOfNames({"normal", "laplace"}),
           EntropyRow("scale", &EntropyOptions::scale,
-                     "deviation of the coordinates over that of the noise")
+                     "deviation of the coordinates divided by the noise's deviation")
               .Within({1e-4, 100}),
           EntropyRow("coordinates", &EntropyOptions::coordinates, "coordinates of one update")
               .Within({1, 10000000}),

@@ -190,7 +190,7 @@ Json ToJson(const SwarmSummary& s, size_t devices) {
 // Why no update was accepted, for people.
 std::string WhyNone(const SwarmSummary& s) {
   if (s.counts.refused > 0) {
-    return fmt::format("the server refused {}: is --model that of its job?",
+    return fmt::format("the server refused {}: --model must name the model of its job",
                        Counted(s.counts.refused, "device"));
   }
   return s.counts.tasks == 0 ? "no device was drawn" : "no update was in time and valid";

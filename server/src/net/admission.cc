@@ -19,7 +19,8 @@ bool Admission::IsFavoured(const Source& source, uint64_t now_ms) {
   return !source.devices.empty() && (source.proved > 0 || now_ms < source.favoured_until_ms);
 }
 
-// Silent strangers leave before those that wait, and both before those of favoured addresses.
+// Silent strangers leave before strangers that wait, and both before strangers of favoured
+// addresses.
 std::pair<int, Admission::Id> Admission::RankOf(const Entry& entry, Id id) {
   return {(entry.favoured ? 2 : 0) + (entry.stage == Stage::kWaiting ? 1 : 0), id};
 }

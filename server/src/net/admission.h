@@ -30,8 +30,8 @@
 //      or comes while devices and handshakes have all connections.
 //
 // All steps take logarithmic time. An address is forgotten once nothing of it matters any more. The
-// caller owns the connections, and closes those that this class names. One thread at a time; no
-// clock of its own.
+// caller owns the connections, and closes the ones that this class names. One thread at a time. The
+// caller passes the time.
 #pragma once
 
 #include <array>
@@ -105,7 +105,7 @@ class Admission {
   // The stranger that makes room first, for a server that can open no more files; 0: none.
   Id OldestSilent() const { return evictable_.empty() ? 0 : evictable_.begin()->second; }
 
-  // Whether its handshake comes before those of other strangers.
+  // Whether its handshake comes before the handshakes of other strangers.
   bool IsFavoured(Id id) const { return entries_.at(id).favoured; }
 
   // Forgets at most so many addresses of which nothing matters any more. Call it now and then.

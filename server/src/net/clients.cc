@@ -322,7 +322,7 @@ uint32_t Server::Loop::Jittered(uint32_t wait_ms) {
   return wait_ms + std::uniform_int_distribution<uint32_t>(0, wait_ms / 4)(jitter_);
 }
 
-// `reason` is for the log, unless the connection has closed itself for a reason of its own.
+// `reason` is for the log, unless the connection has closed itself and has its own reason.
 void Server::Loop::Close(Client& client, const char* reason) {
   if (client.closing) return;
   client.closing = true;

@@ -7,10 +7,10 @@
 // A connection begins with a whole ClientHello (client_hello.h), since it costs 46 kB. The table
 // kConnectionStates in frame_connection.cc says what each state waits for, and how long. The memory
 // of a connection is bounded: one frame in, one frame out, and the buffers of TLS; between its
-// messages it has those of TLS alone. A handshake takes milliseconds of computing, so bytes of a
-// handshake are only stored until ContinueHandshake(); the caller decides when there is time for
-// it. A client that cannot complete TLS with a registered device's key never reaches a frame. Each
-// state that waits for the client has a deadline. So a client that stalls, or sends one byte a
+// messages it has the buffers of TLS alone. A handshake takes milliseconds of computing, so bytes
+// of a handshake are only stored until ContinueHandshake(); the caller decides when there is time
+// for it. A client that cannot complete TLS with a registered device's key never reaches a frame.
+// Each state that waits for the client has a deadline. So a client that stalls, or sends one byte a
 // second, is closed like a client that is gone.
 //
 // One thread at a time.

@@ -1,9 +1,8 @@
 // How long an event loop is busy. Part of sotto::server/net.
 //
 // A turn of the loop begins when it stops to wait for events, and ends when it waits again. Its
-// length is the time in which nobody else is served: a stall. The times are those of the clock on
-// the wall, so they include what the operating system gives to other programs; longest_cpu_ms()
-// does not.
+// length is the time in which nobody else is served: a stall. The times are wall-clock times, so
+// they include what the operating system gives to other programs; longest_cpu_ms() does not.
 //
 // A sleep is time in which the thread was not run although it asked to be: the process was stopped
 // or swapped out, its machine paused. What this process computes never counts as a sleep, whatever

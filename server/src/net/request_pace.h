@@ -10,7 +10,7 @@
 //   - A Hello before the wait is over that the last reply stated: kEarlyHelloRate, for devices that
 //     were reset. Beyond it the answer comes when the wait is over.
 //
-// One thread at a time. No clock of its own.
+// One thread at a time. The caller passes the time.
 #pragma once
 
 #include <cstdint>

@@ -29,9 +29,9 @@ Fields NetworkAndStore() {
           .Argument("STORE")
           .Required(),
       Row("new-job", &ServeRequest::new_job,
-          "begin another job after the one in the store, which is then over; what that one "
-          "spent stays charged to its devices. A restart with the same options goes on with "
-          "the job that it began, until that one has released all its rounds"),
+          "end the job in the store and begin another one; the first job's cost stays charged to "
+          "its devices. A restart with the same options goes on with the new job, until it has "
+          "released all its rounds"),
       Row("once", &ServeRequest::once,
           "end when the job is over, with status 3 if it gave up; without it the server stays, and "
           "takes the next job of `sotto job start`"),
@@ -39,59 +39,61 @@ Fields NetworkAndStore() {
           "begin a job whose --delta may leave out more than a tenth of a device: delta times the "
           "devices of the store"),
       Row("keep-models", &ServeRequest::keep_models,
-          "released models that stay in the store; older ones are deleted with each release, "
-          "and the ledger keeps their records. A resumed job may change it")
+          "number of released models that stay in the store; each release deletes older ones, and "
+          "the ledger keeps their records. A resumed job may change it")
           .Within({1, 1000000})
           .ByDefault("all"),
       Row("listen", &ServeRequest::listen, "ADDRESS:PORT; 0.0.0.0:7177 for the whole network"),
       Row("proxies", &ServeRequest::proxies,
-          "ADDRESS[/BITS],... of TCP proxies in front of --listen: each connection from there must "
-          "begin with a PROXY header of version 2, and limits by address count the address in it")
+          "addresses of TCP proxies in front of --listen, ADDRESS[/BITS],...: each connection from "
+          "them must begin with a PROXY header of version 2, and limits for each address count the "
+          "address in the header")
           .Checked(CheckProxies),
-      Row("port-file", &ServeRequest::port_file, "write the port here once it is open (port 0)"),
+      Row("port-file", &ServeRequest::port_file,
+          "write the port to this file once it is open (port 0)"),
       Row("round-timeout", &ServeRequest::round_timeout_s,
-          "until a round's deadline, at least two polls")
+          "time from the beginning of a round to its deadline, at least two polls")
           .Within({0.05, 1e6})
           .Unit("seconds"),
       Row("release-allowance", &ServeRequest::release_allowance_s,
-          "from a round's deadline to the publication of its model; longer than a release "
-          "takes, since a late one tells how long it took. Unused with --close-early")
+          "time from a round's deadline to the publication of its model. Set it longer than a "
+          "release takes: a late publication tells how long the release took. Unused with "
+          "--close-early")
           .Within({0, 86400})
           .Unit("seconds"),
       Row("poll-interval", &ServeRequest::poll_interval_s,
-          "how long a device without work waits until it asks again, and up to a quarter more "
-          "by chance; devices that let the server hold its answer learn of a round at once")
+          "time after which a device without work asks again, plus a random part of up to a "
+          "quarter; devices that let the server hold its answer learn of a round at once")
           .Within({0.01, 86400})
           .Unit("seconds")
           .ByDefault("1, or half of --round-timeout"),
       Row("farewell", &ServeRequest::farewell_s,
-          "with --once: how long devices are told that the job is done; with --close-early until "
-          "all "
-          "know")
+          "with --once: time for which the server tells devices that the job is done; with "
+          "--close-early it ends once all devices know")
           .Within({0, 86400})
           .Unit("seconds"),
       Row("handshake-timeout", &ServeRequest::handshake_timeout_s,
-          "until a connection must have proved its key")
+          "time within which a connection must prove its key")
           .Within({0.1, 3600})
           .Unit("seconds"),
       Row("request-timeout", &ServeRequest::request_timeout_s,
-          "from an answer to the next whole request; devices that train longer connect again")
+          "time from an answer to the next whole request; devices that train longer connect again")
           .Within({0.1, 86400})
           .Unit("seconds"),
       Row("max-connections", &ServeRequest::max_connections,
-          "beyond them the oldest connection without a proved key makes room, or the new one "
-          "is closed at once")
+          "most connections at once; then the server closes the oldest connection without a proved "
+          "key, or, if there is none, the new one")
           .Within({1, 1000000}),
       Row("max-handshakes", &ServeRequest::max_handshakes,
-          "at a time; half of them are kept for addresses of known devices")
+          "most handshakes at once; half of them are kept for addresses of known devices")
           .Within({1, 4096}),
       Row("max-handshakes-per-address", &ServeRequest::max_handshakes_per_address,
-          "at a time; more for many devices behind one address")
+          "most handshakes of one address at once; raise it for many devices behind one address")
           .Within({1, 4096}),
       Row("refuse-tickets", &ServeRequest::refuse_tickets,
-          "give no TLS tickets, so that each connection does a full handshake; without it a "
-          "device that asks for a ticket resumes its session for up to a day, and the session has "
-          "forward secrecy only when two days are over"),
+          "give no TLS tickets: each connection does a full handshake. Without it a device that "
+          "asks for a ticket can resume its session for up to a day, and the session has forward "
+          "secrecy only after two days"),
   };
 }
 
@@ -99,33 +101,35 @@ Fields Run() {
   return {
       Row("test", &ServeRequest::test,
           "evaluate released models on these samples: fashion-mnist, synthetic, a file or a "
-          "folder; the results are the operator's")
+          "folder; the results are for the operator only")
           .NamesFiles(),
-      EvaluateEvery<ServeRequest>("with --test: after each round whose number divides by this "
-                                  "one; the last round always; 0: never, as without --test",
-                                  0),
+      EvaluateEvery<ServeRequest>(
+          "with --test: evaluate after each round whose number is a "
+          "multiple of this, and after the last; 0: never, as without --test",
+          0),
       Row("http", &ServeRequest::http,
           "ADDRESS:PORT of the operator's page, for example 127.0.0.1:8080: charts, metrics, "
           "log; a loopback address only"),
       Row("http-token", &ServeRequest::http_token,
-          "file of the token that the page asks for; made with a new one if it does not exist")
+          "file with the token that the page asks for; if it does not exist, the server makes it "
+          "with a new token")
           .ByDefault("STORE.token"),
       Row("http-name", &ServeRequest::http_name,
-          "a further name under which the page answers: that of a proxy with TLS in front of "
-          "it"),
+          "a further host name under which the page answers: the name of a proxy with TLS in "
+          "front of it"),
       Row("metrics", &ServeRequest::metrics,
-          "write metrics to this file every five seconds, in Prometheus' text format, for its "
-          "node exporter; the operator's"),
+          "write metrics to this file every five seconds, in Prometheus' text format, for its node "
+          "exporter; for the operator only"),
       Row("log", &ServeRequest::log,
-          "how the log is written to standard error: lines for people, json: an object a line")
+          "format of the log on standard error; lines: for people; json: one object a line")
           .OneOfNames(posix::LogFormatNames()),
       Row("log-level", &ServeRequest::log_level, "the least important events to write")
           .OneOfNames(posix::LogLevelNames()),
       Row("verbose", &ServeRequest::verbose,
-          "also a line when a connection ends or is refused: --log-level debug")
+          "log also when a connection ends or is refused, as --log-level debug")
           .Letter("v")
           .Excludes("log-level"),
-      Row("seed", &ServeRequest::seed, "for tests: everything derives from it; not private"),
+      Row("seed", &ServeRequest::seed, "for tests: all keys derive from this number; NOT PRIVATE"),
       Row("insecure-seed", &ServeRequest::insecure_seed, "confirms --seed"),
   };
 }
@@ -140,7 +144,7 @@ void Validate(const ServeRequest& request) {
   if (request.round_timeout_s >= 2 * PollInterval(request)) return;
   throw std::invalid_argument(fmt::format(
       "--round-timeout {} is shorter than two polls of --poll-interval {} seconds: devices would "
-      "miss rounds; raise the one or lower the other",
+      "miss rounds; raise --round-timeout or lower --poll-interval",
       request.round_timeout_s, *request.poll_interval_s));
 }
 

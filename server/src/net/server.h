@@ -162,7 +162,7 @@ struct NetworkFigures {
   uint64_t delayed = 0;            // requests answered late because their device asked too often
 };
 
-// A library that has an event loop of its own, of which the server's loop waits for one descriptor.
+// A library with its own event loop; the server's loop waits for the library's one descriptor.
 struct LoopGuest {
   int descriptor = -1;  // readable: run() has something to do
   // Does it without waiting. Returns the milliseconds after which it wants to be called again
@@ -226,8 +226,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Starts listening; whoever connects waits for Run(). Throws std::runtime_error that says what to
-  // do, for example if the port is in use or the address is bad.
+  // Starts listening; clients that connect wait for Run(). Throws std::runtime_error that says what
+  // to do, for example if the port is in use or the address is bad.
   void Listen();
 
   // The port that Listen() got.

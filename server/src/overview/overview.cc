@@ -58,7 +58,7 @@ const privacy::ClaimKind* KindOf(const Json& claim) {
                            privacy::ViewByName(claim.at("view").get<std::string>()));
 }
 
-// The epsilons of a row of results: of its claims, or, if it has none, in fields of its own.
+// The epsilons of a row of results: from its claims or, if it has none, from the row's fields.
 Json EpsilonsOf(const Json& row) {
   Json epsilons = Json::object();
   for (const Json& claim : row.value("claims", Json::array())) {

@@ -13,10 +13,10 @@
 //   5. A repeated request gets the same answer and changes nothing.
 //   6. Memory is bounded: the head, its parent, and one publication that is being staged.
 //
-// A lease ends with its publication, with kRelease, or after lease_ms. Any node may then be granted
-// the next one, whoever asks first (kAny); or they are granted in the simulator's order (kTurns):
-// by step, then by number. For kTurns a node has its turn once every other unfinished node has said
-// that it asks for no lease before that turn. Such a run waits for a node that is gone.
+// A lease ends with its publication, with kRelease, or after lease_ms. Then the directory grants
+// the next lease to the first node that asks (kAny), or in the simulator's order (kTurns): by step,
+// then by number. With kTurns a node has its turn once every other unfinished node has said that it
+// asks for no lease before that turn. Such a run waits for a node that is gone.
 //
 // An exception of the log leaves the directory unchanged; the caller ends it then. One thread at a
 // time.

@@ -23,9 +23,9 @@
 //     other trade-off functions are false.
 //   Remark. If sampled rounds follow unsampled ones, the figure changes from lemma 3 to lemma 1.
 //     Before it is known whether they will, a limit promises twice delta (round/job_phases.h).
-// Hence the figure of several jobs is exact Gaussian DP while no round is sampled. Otherwise it is
-// that of RDP at one order: the best order of the first job's plan, which was fixed before any
-// model was released. It is a bound on its own if limits were fixed too:
+// Hence the figure of several jobs is exact Gaussian DP while no round is sampled. Otherwise RDP at
+// one order gives it: the best order of the first job's plan, which was fixed before any model was
+// released. It is a bound on its own if limits were fixed too:
 // Assumption::kStopFixedBeforehand. The same assumption stands with the figure of a part of a plan.
 // A person who stops a job because of its models claims the figure of all the rounds of the plan,
 // which was fixed.

@@ -1,7 +1,7 @@
 // Calibration: the noise that a wanted epsilon needs. It is the inverse of Account() (statement.h).
 //
-// Where a plan has a schedule, noise_sigma and noise multiplier are those of round 0, and finding
-// them scales the whole schedule.
+// Where a plan has a schedule, noise_sigma and noise multiplier are the values of round 0, and
+// finding them scales the whole schedule.
 //
 // All functions throw std::invalid_argument for a plan or a target outside its range. They ignore a
 // noise_sigma that is already in the plan. Pure functions, safe from any thread.

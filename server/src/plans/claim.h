@@ -2,9 +2,9 @@
 //
 // A claim says: given `assumptions`, for neighbouring fleets as `adjacency` defines them, the
 // output that `adversary` sees (`view`) is (epsilon, delta)-differentially private. A figure never
-// travels without its claim. A statement (statement.h) is a list of claims. The names are those of
-// the JSON output and the ledger. A name is never changed once a ledger contains it. Pure values
-// and functions, safe from any thread. Part of sotto::server/plans.
+// travels without its claim. A statement (statement.h) is a list of claims. The JSON output and the
+// ledger have the same names. A name is never changed once a ledger contains it. Pure values and
+// functions, safe from any thread. Part of sotto::server/plans.
 #pragma once
 
 #include <cstdint>
@@ -111,9 +111,9 @@ struct CombinedClaim {
 
 // Combines the claims of jobs that have no device in common, so one claim covers each device.
 // Epsilon and delta are the largest ones, and so are the figures beside them that all claims have.
-// Accountants and assumptions are those of all claims. Jobs with common devices are composed
-// instead, see Account(). Refuses claims that differ in adversary, view, unit, adjacency, colluders
-// or trust mode, and an empty list.
+// The result lists the accountants and assumptions of all claims. Jobs with common devices are
+// composed instead, see Account(). Refuses claims that differ in adversary, view, unit, adjacency,
+// colluders or trust mode, and an empty list.
 CombinedClaim CombineClaims(const std::vector<Claim>& claims);
 
 }  // namespace sotto::privacy

@@ -148,7 +148,7 @@ const std::vector<ClaimKind>& ClaimKinds() {
       {Adversary::kPublic,
        View::kReleases,
        "epsilon",
-       "against whoever sees the released models",
+       "against a person who sees the released models",
        std::nullopt,
        false,
        false,

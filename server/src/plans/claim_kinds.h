@@ -53,7 +53,7 @@ const ClaimKind* FindKind(Adversary adversary, View view);
 const Claim* FindClaim(const std::vector<Claim>& claims, const ClaimKind& kind);
 
 // The claim of this kind that the guarantee gives for the disclosure. It assumes that the stop was
-// fixed beforehand if the disclosure's rounds are not those of one whole plan, see adaptivity.h.
+// fixed beforehand if the disclosure's rounds are not exactly one whole plan, see adaptivity.h.
 //
 // An adversary that is assumed not to know the participants knows them if a plan says
 // participants_known. Its claim then rests on other assumptions:

@@ -20,15 +20,16 @@
 // among the draws by giving attempts up (GiveAttemptUp() in round/job.cc). Let j of the c be in the
 // cohort of a release. j is the adversary's choice, for each release anew.
 //   Lemma 4. Uniform. Given j, the rest of the cohort is a uniform cohort of B - j of the N - c
-//     other devices. Its noise is that of n = B - j encodings. So the release is a round of rate
-//     n / M, M = N - c, and of noise multiplier s sqrt(n), where s is that of one encoding. n lies
-//     between max(B - c, 1) and min(B, M); with n = 0 the cohort holds no other device.
-//   Lemma 5. Poisson. Given j, each other device is in the cohort with probability q. The noise is
-//     that of cap - j encodings, and the draw is cut with probability Pr[Bin(N - c, q) > cap - j].
+//     other devices, with the noise of n = B - j encodings. So the release is a round of rate
+//     n / M, M = N - c, and of noise multiplier s sqrt(n), where s is the multiplier of one
+//     encoding. n lies between max(B - c, 1) and min(B, M); with n = 0 the cohort holds no other
+//     device.
+//   Lemma 5. Poisson. Given j, each other device is in the cohort with probability q. cap - j
+//     encodings make the noise, and the draw is cut with probability Pr[Bin(N - c, q) > cap - j].
 //     Both are worst for j = c.
 //   Lemma 6. For RDP the largest curve over all n is charged at each order. The order is fixed, so
 //     a choice that depends on earlier releases composes (Mironov 2017, Proposition 1). Many n are
-//     charged in blocks; the rate and the noise of a block are those of its ends.
+//     charged in blocks; a block has the rate and the noise of its ends.
 //   Lemma 7. Let f(q, mu), mu = 1 / z, be the delta of a uniform cohort at g = e^epsilon >= 1:
 //     f = q delta_mu(ln(1 + (g - 1) / q)) with the Gaussian's delta_mu (round_loss.h). Let
 //     t = mu/2 - ln(1 + (g - 1) / q) / mu, which is at most mu/2, phi the Gaussian density, Phi its
@@ -36,9 +37,9 @@
 //       q df/dq   = q (Phi(t) - Phi(t - mu)), which is at most q mu e^(mu^2/8) phi(t),
 //       mu df/dmu = q mu phi(t).
 //   Lemma 8. Hence f does not rise while ln q rises by A and ln mu falls by L, A <= L e^(-mu^2/8)
-//     at the first mu, the largest one. For g < 1 the delta follows from that at 1/g. So the pair
-//     (q, mu) dominates the pair (q e^A, mu e^-L). Dominating pairs compose, whoever chooses among
-//     the dominated ones (Zhu, Dong, Wang 2022, Theorem 10).
+//     at the first mu, the largest one. For g < 1 the delta follows from the delta at 1/g. So the
+//     pair (q, mu) dominates the pair (q e^A, mu e^-L). Dominating pairs compose, even if an
+//     adversary chooses among the dominated ones (Zhu, Dong, Wang 2022, Theorem 10).
 //   Lemma 9. Let n0 = B - c, mu = 1 / (s sqrt(n0)), w = e^(-mu^2/8), n = min(B, M). The noise of n0
 //     encodings at the rate max(B/N, (n/M) (n0/n)^(w/2)) dominates every feasible n: this is lemma
 //     8 with L = ln(n/n0) / 2, and the rate that it asks for rises with n. The first term is the
@@ -46,9 +47,10 @@
 //
 // Schedules. The rounds of a plan may differ in bound and noise, and so in s, the noise multiplier
 // of one encoding (schedule.h).
-//   Lemma 10. A round of multiplier s' >= s is no worse than one of multiplier s, whatever the draw
-//     and whoever chooses: adding noise to the other noises is post-processing. So many different
-//     rounds are charged in groups at the smallest s of each, and lemmas 4 to 9 hold for a group.
+//   Lemma 10. A round of multiplier s' >= s is no worse than one of multiplier s, for every draw
+//     and every choice of the adversary: adding noise to the other noises is post-processing. So
+//     many different rounds are charged in groups at the smallest s of each, and lemmas 4 to 9 hold
+//     for a group.
 //   Lemma 11. Where nothing is amplified, the rounds cost exactly what one round of
 //     1 / z^2 = sum of 1 / z_t^2 costs (grouping.h, lemma 3).
 //

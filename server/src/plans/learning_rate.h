@@ -31,7 +31,7 @@ enum class LearningRateSchedule {
 
 const char* Name(LearningRateSchedule schedule);  // "inverse-step"; "unknown" beyond the list
 
-// The p of RateInRound. The values are those of the SDK's RatePower.
+// The p of RateInRound. The SDK's RatePower has the same values.
 enum class Power : uint8_t { kZero = 0, kHalf = 1, kOne = 2 };
 
 // The rate within a round: learning_rate / (first + k)^p, or learning_rate if p is 0. A device

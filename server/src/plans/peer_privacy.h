@@ -8,8 +8,8 @@
 //   Lemma 7. A publication is k = base + u + noise in integers, clamped. base and the clamping
 //     depend on no data but what is public. The noise is discrete Gaussian of parameter n in each
 //     parameter, so k is rho-zCDP (Canonne, Kamath, Steinke, "The Discrete Gaussian for
-//     Differential Privacy", 2020, Theorem 14). The exact curve of Gaussian differential privacy is
-//     that of continuous noise and is not used: here it is a figure for comparison.
+//     Differential Privacy", 2020, Theorem 14). The exact curve of Gaussian differential privacy
+//     holds for continuous noise and is not used: here it is a figure for comparison.
 //   Lemma 8. Whether a node publishes at a step follows from public numbers and from coins that no
 //     data enter. So, given all that was public before, a step is either silent or a publication of
 //     at most rho, or of 0 if the unit is not in it. If these add up to at most R on every path,

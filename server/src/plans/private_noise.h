@@ -4,7 +4,7 @@
 //     at most 2C. The server knows the participants. So nothing is amplified, whatever the
 //     sampling.
 //   Lemma 2. The device adds discrete Gaussian noise of deviation 2 C z to each coordinate. Its RDP
-//     is at most that of continuous Gaussian noise with multiplier z (Canonne, Kamath, Steinke,
+//     is at most the RDP of continuous Gaussian noise with multiplier z (Canonne, Kamath, Steinke,
 //     "The Discrete Gaussian for Differential Privacy", 2020, Proposition 5).
 //   Lemma 3. Everything that the server sees of an update is computed from the noisy update, and
 //     post-processing does not weaken a guarantee.
@@ -35,7 +35,7 @@
 //     variable whose Chernoff bound gives this quantile (Birge, "An alternative point of view on
 //     Lepski's method", 2001, Lemma 8.1), and by lemma 6 the same Chernoff bound holds here.
 //   Lemma 8. Clamping (sotto/private_noise.h) does not increase a magnitude, and the test's sum of
-//     squares is at most that of the noisy values. So x = 128 ln 2 gives p.
+//     squares is at most the noisy values' sum of squares. So x = 128 ln 2 gives p.
 //   Lemma 9. What a refusal costs. To the server nothing: its test is a function of the noisy
 //     update. To all others at most 2 p for each round of a device. Proof: the noise X depends on
 //     no data. Except with a probability of 2 p, it takes neither of two neighbours' updates above

@@ -3,8 +3,8 @@
 // A schedule is a few numbers that are fixed before the first round. Its terms are factors of the
 // plan's clip_l2 and noise_sigma, which are the values of round 0. So the terms of a round depend
 // neither on the number of rounds nor on the noise. Job, ledger, account, calibration and reports
-// all read TermsOf(). A mechanism of bound f C and noise g sigma is that of bound C and noise
-// sigma g / f, in other units: an accountant needs RoundTerms::noise_per_clip() alone.
+// all read TermsOf(). A mechanism of bound f C and noise g sigma equals the mechanism of bound C
+// and noise sigma g / f in other units: an accountant needs RoundTerms::noise_per_clip() alone.
 //
 // Noise. With the decay tau, 0 < tau <= 1, round k has the noise sigma tau^(k/4): Equation 17 of
 // Gau-LRQ, sigma_k^2 ~ tau^(k/2). The paper scales this by sqrt(S / K) such that its Lemma 4 gives
@@ -77,7 +77,7 @@ struct RoundSchedule {
 
   bool IsConstant() const { return noise_decay == 1 && !bound.IsSet(); }
 
-  // The terms of a round, >= 0; those of the schedule's round 0 are 1. A bound is never below
+  // The terms of a round >= 0; the terms of the schedule's round 0 are 1. A bound is never below
   // kLeastClipFactor of the first one. Takes K steps if the bound follows from steps.
   RoundTerms TermsOf(int64_t round) const;
 

@@ -256,7 +256,7 @@ std::vector<PublishedFigure> CompareGauLrq(const GaussianRounds& rounds, int64_t
                      (static_cast<double>(devices) * sigma * delta);
     figure.note =
         "of binomial noise of this variance, for which there is no sound figure here; far above "
-        "that of Gaussian noise because its analysis is loose: variance grows as d / delta^2";
+        "the figure of Gaussian noise because its analysis is loose: variance grows as d / delta^2";
     figures.push_back(figure);
   }
   for (PublishedFigure& each : figures) {

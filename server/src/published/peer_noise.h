@@ -3,7 +3,7 @@
 // The paper trains K binary models side by side and calibrates each of them (Theorem 2 with Theorem
 // 1): noise of deviation sqrt(2 ln(1.25 / delta)) Delta / epsilon with Delta = 2 eta L / b. Its
 // tables fit L = 1. What it leaves out:
-//   1. The K models are released together, so their joint mu is sqrt(K) times that of one.
+//   1. The K models are released together, so their joint mu is sqrt(K) times the mu of one.
 //   2. With a bias the gradient of one sample is up to |(x, 1)| = sqrt(2) long, and L = sqrt(2).
 //   3. A sample that lies on c nodes is released by each of them: sqrt(c).
 //   4. A training of several passes releases it in each pass: sqrt(passes).

@@ -51,7 +51,7 @@ Job::Job(const JobConfig& config, const DeviceRegistry& devices, JobLog& log, co
         "job (sotto job start), with --initial-model for its model");
   }
   if (!resume && config_.plan.devices != devices_->eligible()) {
-    throw std::invalid_argument("the plan's number of devices is not that of the registry");
+    throw std::invalid_argument("the plan and the registry have different numbers of devices");
   }
   if (!resume) RequireOwners();
   posix::Check(ModelDigest(*config_.model, model_digest_), "the model's digest");

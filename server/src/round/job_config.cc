@@ -223,7 +223,7 @@ void JobConfig::RequireTrainable() const {
                   "and --proximal out, or name a model that trains in float32",
                   model->name));
   Require(training.rate_first == 0,
-          "the learning rate of a step is that of the job's schedule: leave rate_first 0");
+          "the job's schedule sets the learning rate of a step: leave rate_first 0");
   Require(learning_rate_decay > 0 && learning_rate_decay <= 1,
           "the learning rate's decay is in (0, 1]");
   if (!LearningRates().CountsAllSteps()) return;
@@ -340,8 +340,8 @@ void JobConfig::Validate() const {
   if (codec->noise) {
     plan.Validate();
     Require(plan.dimension == coordinates(),
-            "the plan's dimension is not that of the model, with one more for adaptive clipping "
-            "and for evaluation on devices");
+            "the plan's dimension must be the model's number of parameters, plus one for adaptive "
+            "clipping and one for evaluation on devices");
     Require(static_cast<double>(static_cast<float>(plan.noise_sigma)) == plan.noise_sigma,
             "the noise must be a float32 value; see RoundToDevice()");
     // For codecs that hand over float32 no task says this.

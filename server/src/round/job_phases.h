@@ -17,9 +17,9 @@
 //     that composes.
 //   Lemma 3. Who changes a fleet may have seen the models before: more devices because the accuracy
 //     is low, or more rounds. Then the settings of a phase depend on earlier releases, and the
-//     figure of several phases is that of the filter at the order of the first plan
-//     (plans/adaptivity.h), which was fixed before any model was released. The order of the first
-//     plan is that of the job's planned rounds, whatever came later.
+//     filter at the order of the first plan (plans/adaptivity.h) gives the figure of several
+//     phases. That order was fixed before any model was released: it is the best order for the
+//     job's planned rounds, whatever came later.
 //   Lemma 4. A uniform cohort of a fleet of N' >= N devices costs at most one of N, whatever the
 //     colluders choose. Let n honest encodings be in the cohort, of N' - c devices. Let m be the
 //     smaller of n and N - c. The plan's colluders can choose m: the round has no more noise, and a

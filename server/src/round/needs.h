@@ -2,8 +2,8 @@
 //
 // A device says in each Hello what it can do (Abilities in messages.h). A drawn device that lacks
 // something is answered as one that is not drawn, and counts as one that does not report. The draw
-// does not look at abilities: the number of eligible devices, the noise and the divisor stay those
-// of the plan.
+// does not look at abilities: the number of eligible devices, the noise and the divisor stay as
+// planned.
 //
 // To add a need: a row in needs.cc, the field of Abilities and of the wire format, a test.
 //

@@ -77,7 +77,7 @@ class StaleLog : public std::runtime_error {
 
 class Receipts {
  public:
-  // key  of the log; whoever knows it can make receipts
+  // key  of the log; a person who knows it can make receipts
   explicit Receipts(const Key& key);
 
   // An attempt that the log holds.

@@ -229,7 +229,7 @@ const RoundFigure kFigures[] = {
               "norm of the update's noise over the norm of the rest, estimated")
         .Seen(NoiseToSignalOf)
         .Gauge("sotto_noise_to_signal",
-               "Norm of the last release's noise over that of the rest, estimated"),
+               "Norm of the last release's noise over the norm of the rest, estimated"),
     Operators(kResults | kOverview, "opened", "seconds since 1970", "when the attempt began")
         .Seen(TimeOf<&Outcome::opened_ms>),
     Operators(kResults | kOverview, "closed", "seconds since 1970",

@@ -58,8 +58,8 @@ class SharedLog : public JobLog {
 
   History ReadHistory();
 
-  // Gives the store to `use` while no other thread has it. Whoever calls it on the loop's thread
-  // waits for a commit of another process, too.
+  // Gives the store to `use` while no other thread has it. A call on the loop's thread also waits
+  // for a commit of another process.
   void With(const std::function<void(Store&)>& use);
 
   // The last evaluation of the store's last job.

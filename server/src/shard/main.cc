@@ -61,7 +61,7 @@ Partition Deal(const Options& o, const Dataset& data) {
   }
   if (!o.seed && partition.is_random) {
     throw std::invalid_argument(
-        fmt::format("--partition {} is drawn from --seed, that of the fleet", o.partition));
+        fmt::format("--partition {} is drawn from a seed: give --seed, the fleet's", o.partition));
   }
   const Key key = posix::DeriveKey(posix::RunKey(o.seed.value_or(0)), key_label::kPartition);
   return MakePartition(o.partition, data, devices, o.samples, key);

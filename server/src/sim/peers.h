@@ -1,9 +1,9 @@
 // A training without a server in one process. Part of sotto::server/sim.
 //
 // Each node is the SDK's PeerTrainer, which a board links, with its persistent store in RAM. Nodes
-// take their steps one after the other, so each publication builds on the one before. Names,
-// secrets and samples of nodes are those of a Fleet of the same key: real nodes with the keys of
-// `sotto keys new --seed` train the same model.
+// take their steps one after the other, so each publication builds on the one before. Nodes have
+// the names, secrets and samples of a Fleet of the same key: real nodes with the keys of `sotto
+// keys new --seed` train the same model.
 //
 // Reentrant: calls of SimulatePeers() may run at the same time. Threads serve evaluations alone, so
 // results do not depend on their number.
@@ -66,7 +66,7 @@ Partition PeerPartition(const PeersConfig& config, const Dataset& data);
 uint32_t MostCopies(const Partition& partition, size_t samples);
 
 // The first samples of the test set that the policy deep-q-public computes losses of published
-// models on: they count as public. Accuracies are those of all test samples.
+// models on: they count as public. Accuracies are over all test samples.
 constexpr size_t kPublicSamples = 500;
 
 struct PublicationRecord {
@@ -101,7 +101,7 @@ struct PeersEvaluation {
 struct PeersResult {
   std::vector<PublicationRecord> publications;  // in order
   std::vector<PeerNodeReport> nodes;
-  std::vector<PeersEvaluation> evaluations;  // the last one is that of the end
+  std::vector<PeersEvaluation> evaluations;  // the last one is of the end of the run
   std::vector<float> shared;                 // [model.parameters] the newest published model
   uint32_t turns = 0;
   uint64_t local_steps = 0;
@@ -110,7 +110,7 @@ struct PeersResult {
   double wall_seconds = 0;
 
   uint64_t bytes() const;
-  uint64_t steps() const;  // of all nodes, those of publications among them
+  uint64_t steps() const;  // of all nodes, with the steps of publications
   const PeersEvaluation& last() const { return evaluations.back(); }
 };
 

@@ -56,8 +56,8 @@ Fields ModelAndCode() {
       }),
       Row("initial-model", Learns::kNothing, &JobRequest::initial_model,
           "begin with the parameters in this file: safetensors, NPZ or NPY as `sotto model "
-          "export` writes them, or float32 LE of --model-out; a job keeps them, so a resumed "
-          "one needs no file; epsilon does not cover the data that they were trained on")
+          "export` writes them, or float32 LE of --model-out. The job keeps them, so a resumed "
+          "job needs no file. Epsilon does not cover the data that they were trained on")
           .In(Group::kTraining)
           .NamesFiles()
           .ByDefault("drawn anew, or zeros for a single dense layer")
@@ -77,28 +77,28 @@ Fields ModelAndCode() {
           .OneOfNames(CodecNames())
           .ServedAsNames(ServableCodecNames()),
       Row("coding", Learns::kTask, &JobConfig::coding,
-          "how updates become bytes; range: near the entropy; fixed: the same number of bits "
-          "for every coordinate")
+          "how updates become bytes; range: a range code, near the entropy; fixed: the same number "
+          "of bits for every coordinate")
           .OneOf(Coding::kRange, Coding::kFixed)
           .Reads([](const JobRecord& job) { return ToValue(job.config.format().coding); }),
       Row("padding", Learns::kTask, &JobConfig::padding,
-          "uploads are multiples of so many bytes: their length tells less; 0: none")
+          "pad uploads to a multiple of this many bytes, so their length tells less; 0: none")
           .Within({0, kMaxPadding})
           .Unit("bytes")
           .Reads([](const JobRecord& job) { return ToValue(job.config.format().padding); }),
       Row("one-length", Learns::kTask, &JobRequest::one_length,
-          "all uploads have one length, so lengths tell nothing, and padding has no effect; delta "
-          "pays for updates that are longer, which are sent as zeros; auto: on with --sampling "
-          "passes and --mechanism gau-lrq, off with a --padding or an epsilon above 100; results "
-          "have the bytes, 0 if off")
+          "on: all uploads have one length, so lengths tell nothing, and --padding has no effect; "
+          "a device sends a longer update as zeros, and delta pays for that; auto: on with "
+          "--sampling passes and --mechanism gau-lrq, off with a --padding or an epsilon above "
+          "100. Results state the length in bytes, 0 if off")
           .OneOf(OneLength::kAuto, OneLength::kOn, OneLength::kOff)
           .RunsWith(&JobConfig::update_length)
           .StoredUnlessDefault()
           .Shown(),
       Derived("too-long", &privacy::Plan::too_long).StoredUnlessDefault(),
       Row("require-salt", Learns::kNothing, &JobConfig::requires_salt,
-          "devices whose program mixes no salt of the server into the key of an update wait; a "
-          "device that cheats then cannot choose the noise that it gets")
+          "let only devices take part whose program mixes the server's salt into the key of an "
+          "update: then a device that cheats cannot choose its noise. Other devices wait")
           .StoredIf([](const JobConfig& job) { return job.requires_salt; }),
       Derived("seeded", &JobConfig::seeded),
   };
@@ -107,11 +107,11 @@ Fields ModelAndCode() {
 Fields Sampling() {
   return {
       Row("sampling", Learns::kNoise, &privacy::Plan::sampling,
-          "uniform: exactly B without replacement, replace-one adjacency; poisson: each device "
-          "with chance B/N, add/remove adjacency; full: all devices in every round, whatever "
-          "--cohort, replace-one adjacency, nothing is amplified; passes: exactly B of those "
-          "that took part least, each in at most --participations rounds, replace-one "
-          "adjacency, no draw is secret")
+          "how a round's devices are chosen; uniform: exactly B without replacement, replace-one "
+          "adjacency; poisson: each device with chance B/N, add/remove adjacency; full: all "
+          "devices in every round, whatever --cohort, replace-one adjacency, no amplification; "
+          "passes: the B devices that took part least, each in at most --participations rounds, "
+          "replace-one adjacency, no secret draw")
           .OneOf(privacy::Sampling::kUniform, privacy::Sampling::kPoisson, privacy::Sampling::kFull,
                  privacy::Sampling::kPasses)
           .Formerly("uniform")
@@ -121,30 +121,30 @@ Fields Sampling() {
           "devices of one owner (`sotto keys owner`) never share a cohort")
           .Within(kCount)
           .Unit("rounds")
-          .ByDefault("4; with --rounds as few as they need")
+          .ByDefault("4; with --rounds the fewest that these rounds need")
           .RunsWith(&privacy::Plan::participations)
           .StoredIf(IsPasses),
       Row("order", Learns::kNothing, &privacy::Plan::order,
-          "with --sampling passes: connected: of the devices that are connected, the least used "
-          "first; fixed: a shuffled list, in which a device that is away loses its turn; rounds "
-          "then end at their deadlines")
+          "with --sampling passes: connected: the connected devices that took part least come "
+          "first; fixed: a shuffled list, in which an absent device loses its turn; rounds then "
+          "end at their deadlines")
           .OneOf(privacy::Order::kConnected, privacy::Order::kFixed)
           .StoredUnlessDefault(),
       Derived("devices", &privacy::Plan::devices),
       Row("cohort", Learns::kNoise, &privacy::Plan::cohort,
-          "devices drawn for a round, B; expected if Poisson")
+          "devices drawn for a round, B; the expected number if --sampling poisson")
           .Within(kCount)
           .Unit("devices")
-          .ByDefault("half of the devices, 100 at most; uniform and Poisson 50"),
+          .ByDefault("half of the devices, 100 at most; uniform and poisson 50"),
       Row("device-floor", Learns::kNoise, &privacy::Plan::device_floor,
-          "with --sampling uniform: noise and epsilon are as for a fleet of so many devices, and "
-          "as long as at least so many are left, one that leaves moves no figure; 0: all devices "
-          "of the job's begin")
+          "with --sampling uniform: compute noise and epsilon for a fleet of this many devices; "
+          "while at least so many are left, a device that leaves changes no figure; 0: all "
+          "devices at the beginning of the job")
           .Within(kCountOrNone)
           .Unit("devices")
           .StoredUnlessDefault(),
       Derived("planned-reports", &privacy::Plan::planned_reports),
-      Row("rounds", Learns::kNoise, &privacy::Plan::rounds, "rounds, T")
+      Row("rounds", Learns::kNoise, &privacy::Plan::rounds, "number of rounds, T")
           .Within(kCount)
           .ByDefault("as many as --participations allows; other samplings 30")
           .Resumed(Resume::kRaised),
@@ -162,35 +162,35 @@ Fields Sampling() {
 Fields ServerStep() {
   return {
       Row("min-devices", Learns::kNothing, &JobRequest::min_devices,
-          "if fewer of all devices, drawn or not, check in until the deadline, nothing is released "
-          "and nothing charged")
+          "devices, drawn or not, that must check in by the deadline; if fewer do, the round "
+          "releases nothing and charges nothing")
           .Within(kCountOrNone)
           .Unit("devices")
-          .ByDefault("1, Poisson and passes 0")
+          .ByDefault("1; poisson and passes 0")
           .RunsWith(&JobConfig::min_devices),
       Row("quorum", Learns::kNothing, &JobRequest::quorum,
-          "with --sampling passes: if fewer of the asked devices report by the deadline, nothing "
-          "is released and nothing charged; 0: every round is released")
+          "with --sampling passes: drawn devices that must report by the deadline; if fewer do, "
+          "the round releases nothing and charges nothing; 0: every round is released")
           .Within(kCountOrNone)
           .Unit("devices")
-          .ByDefault("1, with --order fixed 0")
+          .ByDefault("1; with --order fixed 0")
           .RunsWith(&JobConfig::quorum)
           .StoredIf(IsPasses),
       Row("close-early", Learns::kNoise, &privacy::Plan::participants_known,
-          "a round ends as soon as its whole cohort has reported; the time of a release then tells "
-          "who takes part: epsilon is that of an adversary who knows the participants, and is not "
-          "amplified by sampling"),
+          "end a round as soon as its whole cohort has reported; the time of a release then tells "
+          "who takes part, so epsilon holds against an adversary who knows the participants, and "
+          "sampling does not amplify it"),
       Row("deadlines", Learns::kNothing, &JobRequest::deadlines,
           "with --sampling passes: every round lasts --round-timeout. Without it, and without "
-          "--close-early, the server names a report time with each task, two thirds of "
-          "--round-timeout after the choice: devices upload from then on, and send zeros if they "
-          "have not trained after three quarters of the time until then; a round ends at five "
-          "sixths of --round-timeout if all have reported")
+          "--close-early, each task names a report time, two thirds of --round-timeout after the "
+          "choice of devices. Devices upload from then on; a device that has not trained after "
+          "three quarters of that time sends zeros. A round ends at five sixths of "
+          "--round-timeout if all have reported")
           .Excludes("close-early"),
       Derived("timed-reports", &privacy::Plan::timed_reports).StoredUnlessDefault(),
       Row("epsilon-budget", Learns::kNothing, &JobRequest::epsilon_budget,
-          "no round starts that would take epsilon above this, earlier jobs on the same devices "
-          "included")
+          "limit of epsilon, with earlier jobs on the same devices: no round starts that would "
+          "exceed it")
           .In(Group::kPrivacy)
           .Within({1e-9, 1e300})
           .ByDefault(
@@ -199,7 +199,7 @@ Fields ServerStep() {
           .RunsWith(&JobConfig::epsilon_budget)
           .Resumed(Resume::kRaised),
       Row("threads", Learns::kNothing, &ProcessOptions::threads,
-          "0: one a processor; does not change the result")
+          "number of threads, which does not change the result; 0: one for each processor")
           .Within({0, 4096})
           .Resumed(Resume::kFree),
   };

@@ -16,45 +16,45 @@ bool IsPrivateNoise(const JobConfig& job) {
 Fields Noise() {
   return {
       Row("epsilon", Learns::kNoise, &JobRequest::epsilon,
-          "budget of the whole training; the noise is calibrated to it, with passes for this job "
-          "alone, otherwise after earlier jobs on the same devices; inf: fine uniform dither "
-          "instead of noise, NO PRIVACY")
+          "privacy budget of the whole training, to which the noise is calibrated: with --sampling "
+          "passes for this job alone, otherwise after earlier jobs on the same devices; inf: fine "
+          "uniform dither instead of noise, NO PRIVACY")
           .Within({0, kInfinity, true}),
       Row("noise-multiplier", Learns::kNoise, &JobRequest::noise_multiplier,
-          "deviation of the released sum's noise over its sensitivity (2C uniform, C Poisson), "
-          "instead of --epsilon")
+          "deviation of the released sum's noise divided by the sum's sensitivity (2C uniform, C "
+          "poisson), instead of --epsilon")
           .Within({0, 1e9, true})
           .Excludes("epsilon"),
       Row("noise-sigma", Learns::kNoise, &JobRequest::noise_sigma,
-          "deviation of the noise of one device's update, per coordinate, instead of --epsilon "
-          "and --noise-multiplier; of the first round, if rounds differ")
+          "deviation of the noise of one device's update, per coordinate, in the first round; "
+          "instead of --epsilon and --noise-multiplier")
           .Within({0, 1e9, true})
           .Unit("model units")
           .Excludes("epsilon"),
       Derived("noise-sigma", &privacy::Plan::noise_sigma, Learns::kNoise),
       Row("noise-decay", Learns::kNoise, &privacy::RoundSchedule::noise_decay,
-          "tau of the dynamic schedule of Gau-LRQ: the noise of round k, from 0, is that of "
-          "the first times tau^(k/4). --epsilon scales the whole schedule until the sound "
-          "epsilon meets the budget: that every tau costs the same (Lemma 4 of the paper) does "
-          "not hold")
+          "tau of the dynamic schedule of Gau-LRQ: round k, from 0, has the noise of round 0 times "
+          "tau^(k/4). --epsilon scales the whole schedule until the sound epsilon meets the "
+          "budget. Lemma 4 of the paper, that every tau costs the same, does not hold")
           .Within({1e-6, 1})
           .StoredUnlessDefault(),
       Row("colluders", Learns::kNoise, &privacy::Plan::colluders,
-          "participants assumed to tell their noise to the adversary")
+          "participants that epsilon assumes to tell their noise to the adversary")
           .Within(kCountOrNone),
-      Row("delta", Learns::kNoise, &JobRequest::delta, "the other half of the budget")
+      Row("delta", Learns::kNoise, &JobRequest::delta,
+          "delta of the budget (epsilon, delta)")
           .Within({1e-300, 0.5})
           .ByDefault("1e-5, or 1 / (10 devices) if that is less")
           .Formerly("devices^-1.1")
           .RunsWith(&privacy::Plan::delta),
       Row("trust-mode", Learns::kTask, &JobRequest::trust_mode,
-          "trusted-server: no epsilon against the server, which is trusted; private-noise: each "
-          "device adds its own noise first")
+          "whether devices trust the server; trusted-server: they do, and no epsilon holds against "
+          "it; private-noise: each device adds its own noise first")
           .OneOf(privacy::TrustMode::kTrustedServer, privacy::TrustMode::kPrivateNoise)
           .Reads([](const JobRecord& job) { return ToValue(job.config.plan.Trust()); })
           .StoredIf(IsPrivateNoise),
       Row("private-noise-multiplier", Learns::kTask, &JobRequest::private_noise_multiplier,
-          "deviation of a device's own noise over 2C, the sensitivity of one update")
+          "deviation of a device's own noise divided by 2C, the sensitivity of one update")
           .Within(kFactor)
           .RunsWith(&privacy::Plan::private_noise_multiplier)
           .StoredIf(IsPrivateNoise),
@@ -67,19 +67,20 @@ Fields Noise() {
 Fields AdaptiveClip() {
   return {
       Row("adaptive-clip", Learns::kTask, &JobRequest::adaptive_clip,
-          "move C from round to round to a quantile of the devices' norms, learned from a "
-          "noisy bit of each; --clip is the first round's"),
+          "move C from round to round to a quantile of the devices' norms, learned from a noisy "
+          "bit of each device; --clip is the C of the first round"),
       Derived("clip-bit-scale", &privacy::Plan::clip_bit_scale, Learns::kTask).StoredIf(IsAdaptive),
       Row("clip-quantile", Learns::kNothing,
           At(&JobRequest::clip_schedule, &privacy::ClipSchedule::quantile),
-          "share of the devices that C should not clip")
+          "quantile that C follows: the share of the devices that C should not clip")
           .Within({0, 1})
           .Needs("adaptive-clip")
           .RunsWith(&privacy::ClipSchedule::quantile)
           .StoredIf(IsAdaptive),
       Row("clip-learning-rate", Learns::kNothing,
           At(&JobRequest::clip_schedule, &privacy::ClipSchedule::learning_rate),
-          "C is multiplied by exp(-this * (noisy share not clipped - quantile))")
+          "speed of C: each round multiplies C by exp(-this * (noisy share not clipped - "
+          "quantile))")
           .Within({1e-6, 10})
           .Needs("adaptive-clip")
           .RunsWith(&privacy::ClipSchedule::learning_rate)
@@ -89,15 +90,15 @@ Fields AdaptiveClip() {
           .Within({1e-6, 1e9})
           .Unit("devices")
           .Needs("adaptive-clip")
-          .ByDefault("cohort / 20, more if that would take above a tenth of the budget"),
+          .ByDefault("cohort / 20, or more, so that it takes at most a tenth of the budget"),
   };
 }
 
 Fields Evaluation() {
   return {
       Row("evaluate-on-devices", Learns::kTask, &JobConfig::evaluates_on_devices,
-          "learn each round how well the model does on the devices' held-out samples: a noisy "
-          "number more from each, which takes its share of the privacy budget")
+          "estimate each round the model's accuracy on the devices' held-out samples: each device "
+          "sends one more noisy number, which takes a share of the privacy budget")
           .RunsWith(&JobConfig::evaluates_on_devices)
           .StoredIf(EvaluatesOnDevices),
       Derived("accuracy-scale", &privacy::Plan::accuracy_scale, Learns::kTask)
@@ -106,7 +107,7 @@ Fields Evaluation() {
           "deviation of the noise on the mean of the devices' accuracies")
           .Within({1e-6, 1e3})
           .Needs("evaluate-on-devices")
-          .ByDefault("0.05, more if that would take above a tenth of the budget"),
+          .ByDefault("0.05, or more, so that it takes at most a tenth of the budget"),
   };
 }
 

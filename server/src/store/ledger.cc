@@ -68,7 +68,7 @@ bool ComposesWith(const JobLedger& job, int64_t other) {
   return std::find(job.before.begin(), job.before.end(), other) != job.before.end();
 }
 
-// Those of them whose claims cover all of them: the last one alone if it composes with all others.
+// The jobs whose claims cover all of `jobs`: the last one alone if it composes with all others.
 std::vector<LastClaims> JobsThatCover(const privacy::ClaimKind& kind,
                                       const std::vector<JobLedger>& jobs) {
   std::vector<LastClaims> under = JobsUnder(kind, jobs);
@@ -88,8 +88,8 @@ bool TrustsServer(const std::vector<LastClaims>& jobs) {
   });
 }
 
-// The claim on one update is of its own job alone, so every job must make it. All others are of the
-// job and of those before it.
+// The claim on one update covers its job alone, so every job must make it. Every other claim covers
+// its job and the jobs before it.
 ClaimForAll CombineKind(const privacy::ClaimKind& kind, const std::vector<JobLedger>& jobs) {
   std::vector<privacy::Claim> claims;
   const std::string lost = jobs.empty() ? "" : jobs.back().not_for_all;

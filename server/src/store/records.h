@@ -50,7 +50,7 @@ struct FleetEntry {
   int64_t attempts_before = 0;  // committed in all rounds before it holds
 };
 
-// From now on a job has this plan; it began with that of its configuration.
+// From now on a job has this plan; it began with the plan of its configuration.
 struct JobExtension {
   int64_t rounds = 0;           // of the whole job
   double epsilon_budget = 0.0;  // +infinity: none

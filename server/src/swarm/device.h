@@ -5,7 +5,7 @@
 //      any state --link lost--> paused
 //      thinking --the job is done, or the server refuses the device--> ended
 //
-// One thread at a time: that of the loop.
+// One thread at a time: the loop's thread.
 #pragma once
 
 #include <cstdint>

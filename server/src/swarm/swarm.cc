@@ -149,7 +149,7 @@ class SwarmLoop {
                       options.address, options.port));
     }
     throw std::runtime_error(fmt::format(
-        "the server at {} port {} accepts no key of these devices: give the keys of its own store",
+        "the server at {} port {} accepts no key of these devices: give the keys of its store",
         options.address, options.port));
   }
 

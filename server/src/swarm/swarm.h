@@ -1,8 +1,8 @@
 // Many simulated devices that load a server over the network. Part of sotto::server/swarm.
 //
-// Each device is the SDK's client and its link (TLS) over a socket of its own. A thread runs the
-// devices of one event loop (libuv), so thousands fit in a process. swarm.cc has the loop,
-// device.cc a device, faults.h what goes wrong on purpose, figures.h what is measured.
+// Each device is the SDK's client and its link (TLS) over its own socket. A thread runs the devices
+// of one event loop (libuv), so thousands fit in a process. swarm.cc has the loop, device.cc a
+// device, faults.h the faults that are injected, figures.h the figures that are measured.
 //
 // The devices of a loop share the memory that training takes: see SharedMemory in device.h. Each
 // has its own model, from which it takes the next one as a difference.

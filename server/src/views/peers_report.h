@@ -18,9 +18,9 @@ namespace sotto::server {
 //   seeded  the noise follows from a seed that somebody knows
 std::string DescribePeerPrivacy(const privacy::PeerStatement& statement, bool seeded);
 
-// All members of the statement. `claims` as of a job with a server; `epsilon` is that of the first
-// claim, `epsilon_sample` and `epsilon_device` those of each unit, null without a claim. Norms and
-// noise in model units.
+// All members of the statement. `claims` as of a job with a server; `epsilon` is the first claim's,
+// `epsilon_sample` and `epsilon_device` are each unit's, null without a claim. Norms and noise in
+// model units.
 nlohmann::ordered_json PeerPrivacyToJson(const privacy::PeerStatement& statement, bool seeded);
 
 struct PeersOutcome {

@@ -123,7 +123,7 @@ std::string Figures(const DealtData& dealt) {
   return text + ClassTotals(dealt);
 }
 
-// A colour for each class, far from those of its neighbours.
+// A colour for each class, far from the colours of its neighbours.
 std::string Colour(uint32_t label) {
   return fmt::format("hsl({} {}% {}%)", label * 137 % 360, 65 - label / 3 % 2 * 20,
                      45 + label % 3 * 10);

@@ -52,8 +52,8 @@ bool IsOneOf(std::string_view text, const std::vector<std::string>& all) {
 void RequireLoopback(const std::string& host) {
   if (host.rfind("127.", 0) == 0 || host == "::1") return;
   throw std::invalid_argument(fmt::format(
-      "--http {}: the page listens on a loopback address only, 127.0.0.1 or [::1]: it is the "
-      "operator's and has no TLS of its own. From elsewhere reach it through `ssh -L "
+      "--http {}: the page listens on a loopback address only, 127.0.0.1 or [::1], because it is "
+      "the operator's and has no TLS. From elsewhere reach it through `ssh -L "
       "8080:127.0.0.1:8080 HOST`, or put a proxy with TLS in front (HOSTING.md)",
       host));
 }

@@ -229,5 +229,5 @@ def decode(data, count, task, key):
     else:
         integers, used = [lrq.quantize(0, cell) for cell in cells], 4
     if any(code[used:]) or not padded(len(data), task) == len(data) <= padded(1 + used, task):
-        raise ValueError("the end is not that of a code with its padding")
+        raise ValueError("the code does not end with its padding")
     return [lrq.dequantize(m, cell) for m, cell in zip(integers, cells)]

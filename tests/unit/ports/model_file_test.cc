@@ -58,7 +58,7 @@ void ExpectSamePlan(const nn::LayerPlan& a, const nn::LayerPlan& b) {
   EXPECT_EQ(a.is_personal, b.is_personal);
 }
 
-// The model of a file against that of a type: all but the name.
+// A file's model equals a type's model: all but the name.
 void ExpectSame(const ModelInfo& file, const ModelInfo& type) {
   SCOPED_TRACE(type.name);
   EXPECT_EQ(DigestOf(file), DigestOf(type));

@@ -46,7 +46,7 @@ std::string DigestOf(const ModelInfo& model) {
   return ToHex(digest);
 }
 
-// A model of a file is that of a type: digest, steps, functions.
+// A file's model equals a type's model: digest, steps, functions.
 void ExpectSame(const ModelInfo& file, const ModelInfo& type) {
   EXPECT_EQ(DigestOf(file), DigestOf(type));
   EXPECT_EQ(file.train_batch, type.train_batch);

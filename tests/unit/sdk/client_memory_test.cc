@@ -219,7 +219,8 @@ TEST_F(CheckTest, AThirdVectorIsMomentumUnlessTheModelHasNone) {
   EXPECT_EQ(FirstStep(config, buffers).abilities().features, kAlways);
 }
 
-// Of a softmax regression that of samples needs no memory, of other nets that of batches.
+// The gradient clip of samples needs no memory for a softmax regression; the gradient clip of
+// batches needs none for other nets.
 TEST_F(CheckTest, AFourthVectorIsTheOtherGradientClip) {
   Memory<Net, 4> with_gradient(4);
   const ClientBuffers buffers = with_gradient.buffers();

@@ -1,5 +1,5 @@
-// Layers and losses in fixed point, against those in float32 on the same numbers. Weights, inputs
-// and deltas have 24 bits, so they are exact in both formats, and the bounds are those of rounding.
+// Layers and losses in fixed point, against the ones in float32 on the same numbers. Weights,
+// inputs and deltas have 24 bits, so they are exact in both formats: only rounding differs.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>

@@ -193,7 +193,7 @@ TEST(GradientClip, AWideClipAndNoProximalTermChangeNothing) {
 }
 
 // With V and K steps of rate eta no training leaves the ball of radius K eta V; with alpha
-// eta <= 1 none leaves that of radius V / alpha.
+// eta <= 1 none leaves the ball of radius V / alpha.
 TEST(GradientClip, ClippedStepsStayInTheBallOfTheirRates) {
   for (const float proximal : {0.0f, 4.0f}) {
     Training training(kSoftmax, 9);

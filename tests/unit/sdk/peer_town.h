@@ -344,7 +344,7 @@ class Town {
 
   void RunOne(size_t i) { (void)Pump(*nodes[i], Trouble::kNone); }
 
-  // Those of a direct drive of the trainers in turns.
+  // The head of a direct run of the trainers in turns.
   static Bytes ExpectedHead(Town& town, std::vector<std::vector<float>>* local) {
     Bytes newest;
     uint32_t version = 0;

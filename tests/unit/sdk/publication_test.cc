@@ -110,7 +110,7 @@ TEST(Publication, IsRefusedBeyondItsRange) {
             Status::kBufferTooSmall);
 }
 
-// Whoever changes a bit makes another publication, or none: never the same model under other bytes.
+// A changed bit makes another publication, or none: never the same model under other bytes.
 TEST(Publication, HasOneFormOnly) {
   const std::vector<float> parameters = SomeParameters(40, 12, 1.0);
   const std::vector<uint8_t> bytes = Encode(SomeHeader(12), parameters);

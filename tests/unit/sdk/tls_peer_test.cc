@@ -281,7 +281,7 @@ void Append(std::vector<uint8_t>* bytes, const std::string& hex) {
   bytes->insert(bytes->end(), more.begin(), more.end());
 }
 
-// A handshake message in a record of its own.
+// A handshake message in a separate record.
 std::vector<uint8_t> HandshakeRecord(uint8_t version, uint8_t type,
                                      const std::vector<uint8_t>& body) {
   const auto size = static_cast<uint8_t>(body.size());
@@ -398,8 +398,8 @@ TEST(TlsPeer, ClientRefusesServersWithoutAuthenticatedEncryption) {
   }
 }
 
-// Whoever reaches the link can send alerts before anybody is authenticated, and TLS has to ignore
-// a warning.
+// Any host that reaches the link can send alerts before anybody is authenticated, and TLS has to
+// ignore a warning.
 TEST(TlsPeer, AHandshakeOfEndlessWarningsIsEndedOnBothSides) {
   constexpr size_t kCapacity = 100 * kMaxHandshakeBytes;
   std::vector<uint8_t> warnings;

@@ -67,7 +67,7 @@ TEST(TrainingSchedule, APassWithReplacementHasAsManyBatchesAllOfThemFull) {
   training.options.batches = Batches::kWithReplacement;
   EXPECT_EQ(training.Run(), 6);
   EXPECT_EQ(training.data.reads.size(), 6u * 2 * 4);
-  // The order is that of the key: the same on every CPU.
+  // The key gives the order: the same on every CPU.
   const std::vector<uint32_t> first(training.data.reads.begin(), training.data.reads.begin() + 4);
   EXPECT_EQ(first, (std::vector<uint32_t>{2, 0, 1, 1}));
   // A batch may be larger than the number of samples.

@@ -222,8 +222,8 @@ TEST(UpdateBound, NoHonestUpdateIsRefused) {
   EXPECT_GT(at_the_bound, Trials(2000)) << "the bound is met";
 }
 
-// One coordinate below the bound of its own value. Under the least bound that accepts it the
-// distance is the bound, so one less refuses it.
+// One coordinate under the bound of its value. With the least bound that accepts it the distance is
+// the bound, so one less refuses it.
 TEST(UpdateBound, OneUnitLessRefuses) {
   const std::vector<float> update = {300.0f};
   UpdateScale scale;
@@ -261,7 +261,7 @@ TEST(UpdateBound, HoldsForUpdatesThatTheBoxClamps) {
           Encode(DeviceKey(8), format, update, 4096.0f, 1.0f, 0, &scale);
       EXPECT_EQ(ScaleToQ20(update[0], scale) == -kMaxValueQ20, size < 16u);
       EXPECT_EQ(Decode(DeviceKey(8), format, honest, size, &bound), Status::kOk);
-      // Without a bound of its own every coordinate is at the end of the box.
+      // Without the sender's bound every coordinate is at the end of the box.
       const std::vector<uint8_t> cheating =
           Encode(DeviceKey(8), format, update, kMaxClipInScales, 1.0f, 0, &scale);
       EXPECT_EQ(scale.max_value_q20, kMaxValueQ20);
@@ -271,7 +271,7 @@ TEST(UpdateBound, HoldsForUpdatesThatTheBoxClamps) {
   }
 }
 
-// An update 36 times as long as the bound allows, and those of the format's largest values: 1024
+// An update 36 times as long as the bound allows, and updates of the format's largest values: 1024
 // sqrt(d) scales. All decode; none passes.
 TEST(UpdateBound, UpdatesBeyondTheBoundAreRefused) {
   for (const Coding coding : {Coding::kFixed, Coding::kRange}) {

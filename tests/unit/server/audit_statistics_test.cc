@@ -160,7 +160,7 @@ TEST(Auc, OfScoresThatTellAllApartIsOne) {
   EXPECT_EQ(MeasureAuc(View({1, 1, 1}), View({1, 1, 1})).advantage, 0);
 }
 
-// By hand: the placements of the members are 1/2, 1, 1, those of the others 0, 1/3.
+// By hand: the placements of the members are 1/2, 1, 1, of the others 0, 1/3.
 TEST(Auc, HasDeLongsDeviation) {
   const Auc auc = MeasureAuc(View({1, 3, 4}), View({0, 2}));
   EXPECT_NEAR(auc.area, 5.0 / 6, 1e-12);

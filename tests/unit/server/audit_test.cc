@@ -95,7 +95,7 @@ struct WithoutTopUp : PassingCodec {
   void AddZeroUpdate(const Key&, uint32_t, Accumulator&) const override {}
 };
 
-// Reports of the open round. A release makes a codec of its own after the last report.
+// Reports of the open round. A release makes another codec after the last report.
 std::atomic<int> g_reports{0};
 
 struct DividesByTheCount : PassingCodec {

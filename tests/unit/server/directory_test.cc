@@ -154,7 +154,7 @@ TEST_F(DirectoryWithoutRelay, AnotherLeaseInForceShutsACommitOut) {
   EXPECT_FALSE(Commit(0, published, head(), other).accepted) << "another node's fence";
   Release(1, other);
   const uint32_t newer = FenceOf(0);
-  EXPECT_FALSE(Commit(0, published, head(), fence).accepted) << "an older fence of its own";
+  EXPECT_FALSE(Commit(0, published, head(), fence).accepted) << "the node's older fence";
   EXPECT_TRUE(Commit(0, published, head(), newer).accepted);
 }
 

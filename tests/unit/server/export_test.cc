@@ -107,8 +107,7 @@ TEST(Export, TensorsHaveTheAxesOfPyTorch) {
   EXPECT_EQ(tensors[0].shape, (std::vector<uint64_t>{4, 3, 3}));
   EXPECT_EQ(tensors[0].values[1], 3.0F);
   EXPECT_EQ(tensors[0].values[3], 1.0F);
-  // Sotto's columns are [position][channel], those of a Linear behind a Flatten the other way
-  // round.
+  // Sotto's columns are [position][channel], a Linear's behind a Flatten the other way round.
   EXPECT_EQ(tensors[2].name, "5.weight");
   EXPECT_EQ(tensors[2].shape, (std::vector<uint64_t>{3, 8}));
   EXPECT_EQ(tensors[2].values[1] - tensors[2].values[0], 4.0F);

@@ -40,7 +40,7 @@ inline std::vector<ExportedNet> ExportedNets() {
                             LayerText("dense", "outputs = 120") + LayerText("relu") +
                             LayerText("dense", "outputs = 84") + LayerText("relu") +
                             LayerText("dense", "outputs = 10")),
-      // Behind the Flatten the columns are those of the convolution's channels.
+      // Behind the Flatten the columns are the convolution's channels.
       MakeNet("windows",
               "input = [12, 3]\n" + LayerText("conv1d", "outputs = 4\nkernel = 3\nstride = 2") +
                   LayerText("tanh") + LayerText("max-pool1d", "size = 2") + LayerText("flatten") +

@@ -35,7 +35,7 @@ DeviceKey SampleKey() {
   return key;
 }
 
-// A folder of its own for each test.
+// A separate folder for each test.
 class FilesTest : public testing::Test {
  protected:
   std::string Path(const std::string& name) const { return folder_.Path(name); }

@@ -268,7 +268,7 @@ TEST(FleetChange, APausedJobOpensNothingAndItsOpenAttemptGoesOn) {
   EXPECT_TRUE(small.Round().released);
 }
 
-// q stays, and the mean is that of q N devices.
+// q stays, and the mean is over q N devices.
 TEST(FleetChange, PoissonKeepsTheRateAndDividesByItTimesTheFleet) {
   JobConfig config = SmallConfig();
   config.plan.sampling = privacy::Sampling::kPoisson;

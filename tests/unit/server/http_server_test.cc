@@ -23,7 +23,7 @@ namespace {
 constexpr char kHost[] = "127.0.0.1";
 constexpr int kPatienceMs = 20000;
 
-// Runs a server in a thread of its own, as an event loop would.
+// Runs a server in a second thread, as an event loop would.
 class Running {
  public:
   explicit Running(HttpServer::Handler handler)

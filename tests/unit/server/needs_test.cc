@@ -168,7 +168,7 @@ TEST(Needs, AFleetOfBothKindsReleasesAndOnlyThoseWithMomentumTrain) {
   EXPECT_TRUE(outcome.released);
   EXPECT_EQ(outcome.cohort, 4U);
   EXPECT_EQ(outcome.reported, able_and_drawn);
-  EXPECT_EQ(outcome.topped_up, 4 - able_and_drawn) << "the noise is that of the plan";
+  EXPECT_EQ(outcome.topped_up, 4 - able_and_drawn) << "the plan's noise";
   EXPECT_EQ(outcome.checked_in, 8U);
   EXPECT_EQ(outcome.lacking.devices, 4U);
   EXPECT_EQ(outcome.lacking.drawn, 4 - able_and_drawn);

@@ -152,7 +152,7 @@ TEST_F(NpyTest, AxesInAnotherOrderThanTheModelsAreRefused) {
                               {"y", Npy<int64_t>("<i8", "(2,)", {5, 0})}});
   };
   EXPECT_SAYS(Complaint(path("(2, 3, 128)"), &motion),
-              "model motion takes samples of 128 x 3, but those of ");
+              "model motion takes samples of 128 x 3, but the samples of ");
   for (const char* shape : {"(2, 128, 3)", "(2, 384)", "(2, 128, 1, 3)"}) {
     const SharedDataset data = Read(path(shape), &motion);
     EXPECT_TRUE(data->info().shape == nn::ShapeOf(128, 3)) << shape;

@@ -148,8 +148,8 @@ TEST(Optimisers, RefuseTheStateOfAnotherOneAndDamage) {
       const std::vector<uint8_t> state = state_of(other, other_average);
       const auto optimiser = MakeOptimiser(Named(name, average));
       if (std::string(name) == other && std::string(average) == other_average) continue;
-      // A state of sgd is no bytes, as is that of adam before its first step. The stored
-      // configuration tells these jobs apart.
+      // The state of sgd is no bytes, and so is the state of adam before its first step. The
+      // stored configuration tells these jobs apart.
       if (std::string(other) == "sgd" && std::string(average) == other_average) continue;
       EXPECT_THROW(optimiser->Restore({state.data(), state.size()}), std::runtime_error)
           << name << average << other << other_average;

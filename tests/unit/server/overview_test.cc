@@ -88,7 +88,7 @@ TEST_F(OverviewTest, OfAStoreHasItsJobsRoundsClaimsAndEvaluations) {
   EXPECT_EQ(job["rounds"][2]["round"], 3);
   EXPECT_EQ(job["rounds"][2]["epsilon"]["epsilon"], 3.0);
   EXPECT_EQ(job["rounds"][2]["reported"], 0);
-  EXPECT_EQ(job["claims"][0]["against"], "against whoever sees the released models");
+  EXPECT_EQ(job["claims"][0]["against"], "against a person who sees the released models");
   EXPECT_EQ(job["evaluations"][0]["accuracy"], 0.75);
   EXPECT_EQ(job["classes"]["rows"][0]["class"], "walk");
   EXPECT_EQ(job["classes"]["rows"][0]["correct"], 1);

@@ -48,7 +48,7 @@ TEST(PeerAudit, HandOverKeepsItsClaim) {
   EXPECT_THROW(Audit("always", PeerRule::kAverage, 8), std::invalid_argument);
 }
 
-// The noise is that of epsilon 4. A lower bound of 0 would find nothing.
+// The noise gives epsilon 4. A lower bound of 0 would find nothing.
 TEST(PeerAudit, ItsCanaryTellsSomething) {
   const PeerAudit audit = Audit("always");
   EXPECT_GT(audit.tests[1].measured.epsilon_lower, 0.3);

@@ -158,7 +158,7 @@ TEST_F(ScheduleStoreTest, JobLedgerAndAccountChargeTheSame) {
     const DeviceRegistry registry = SmallRegistry();
     std::optional<JobState> state;
     std::vector<double> epsilons;
-    for (uint32_t round = 0; round < kRounds; ++round) {  // each in a process of its own
+    for (uint32_t round = 0; round < kRounds; ++round) {  // each as in a new process
       Job job(config, registry, log, posix::DeriveKey(Key(), "schedule", round), state);
       ASSERT_TRUE(job.OpenRound());
       const RoundOutcome outcome = job.CloseRound();

@@ -156,7 +156,7 @@ double ShiftQuantile(double clip, double coordinates, double bits) {
     const DirectionBound directions(layers, lambda, t, coordinates);
     return lambda * clip * clip + (directions.Value() + x) / t;
   };
-  // The best lambda is near that of the mean. Any lambda and t give a bound.
+  // The best lambda is near the best lambda of the mean. Any lambda and t give a bound.
   const double lambda = BestMean(clip, coordinates).at;
   return kGridMargin *
          Minimise(lambda / 8, lambda * 8, 7, [&](double near) {

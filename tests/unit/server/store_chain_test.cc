@@ -197,7 +197,7 @@ TEST_F(StoreChainTest, ATableOrTriggerThatNoStoreHasIsRefused) {
   OF_A_FILE_ONLY();
   Fill();
   RunSql("CREATE TRIGGER t BEFORE INSERT ON claims BEGIN SELECT RAISE(IGNORE); END");
-  EXPECT_TRUE(Says(Refusal(), "its tables are not those of version 9"));
+  EXPECT_TRUE(Says(Refusal(), "it does not have the tables of version 9"));
 }
 
 // Flips single bits all over a store of small pages. Each flip is refused, or everything that the

@@ -1,4 +1,4 @@
-// For the tests of the store: a folder of its own for each test, devices, records, models.
+// For the tests of the store: a folder for each test, devices, records, models.
 #pragma once
 
 #include <cstdlib>
@@ -143,7 +143,7 @@ inline std::unique_ptr<Database> TablesOf(const std::string& store) {
 #define OF_A_FILE_ONLY() \
   if (path_.rfind("postgresql://", 0) == 0) GTEST_SKIP() << "of a file"
 
-// A folder of its own for each test, and the name of a store. tests/e2e/postgres.sh runs the suites
+// A separate folder for each test, and the name of a store. tests/e2e/postgres.sh runs the suites
 // of this fixture on PostgreSQL, too.
 class StoredTest : public testing::Test {
  protected:

@@ -1,5 +1,5 @@
 // Tests of a store that several processes use at once. Connections of one process share nothing but
-// the file, as those of several do; killed processes are processes here.
+// the file, as connections of several processes do. Tests that kill use real processes.
 #include <atomic>
 #include <chrono>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ class StoreSharingTest : public StoredTest {
     Release(store, round, 0, 650);
   }
 
-  // The last model, read beside whoever else uses the store.
+  // The last model, read while others may use the store.
   std::vector<float> LastModel(int64_t* round = nullptr) const {
     const auto store = OpenStore(path_, StoreMode::kRead);
     std::vector<float> parameters;

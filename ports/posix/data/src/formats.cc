@@ -80,8 +80,8 @@ std::vector<Format> AllFormats() {
          "3-10"},
         {"drop", "columns to leave out"},
         {"onehot",
-         "columns of texts, each of which becomes a feature for each of its texts: 1 for that of "
-         "the row, 0 for the others"},
+         "columns of texts: a column becomes one feature for each of its texts, 1 for the row's "
+         "text, 0 for the others"},
         {"categories",
          "the CSV file whose columns of the same names hold all texts of `onehot`; else FILE "
          "itself"},
@@ -313,7 +313,7 @@ void RequireTokens(const ReadRequest& request, const SampleInfo& info,
                                      *at, info.tokens - 1));
 }
 
-// Whoever counts by class relies on it.
+// Code that counts by class relies on it.
 void RequireLabels(const ReadRequest& request, const SampleInfo& info,
                    const StoredSamples& samples) {
   for (size_t i = 0; i < samples.labels.size(); ++i) {
@@ -432,8 +432,8 @@ SampleInfo InfoFor(const ReadRequest& request, const std::vector<uint32_t>& axes
   }
   if (!HaveOneOrder(axes, wanted)) {
     throw std::invalid_argument(
-        fmt::format("model {} takes samples of {}, but those of {} are {}: write them with the "
-                    "axes in the model's order",
+        fmt::format("model {} takes samples of {}, but the samples of {} are {}: write them with "
+                    "the axes in the model's order",
                     model.name, ShapeText(wanted), request.path(), text));
   }
   info.shape = wanted;

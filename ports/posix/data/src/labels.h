@@ -89,7 +89,7 @@ class Labels {
   uint32_t Take(double number);
 
   // Replaces provisional numbers by classes, and sets classes, class_names and spellings of *info.
-  // Throws std::invalid_argument if the labels are not those of the model.
+  // Throws std::invalid_argument if the labels are not the model's.
   //   where  they stand, for people
   void Finish(const std::string& where, std::vector<uint32_t>* labels, SampleInfo* info) const;
 

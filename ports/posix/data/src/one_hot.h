@@ -1,9 +1,9 @@
 // Columns of texts as features: the option onehot of tables. Part of sotto::data.
 //
-// A column of k categories becomes k features, in the categories' order: 1 for that of the row, 0
-// for the others, and 0 for all if the value is missing. All devices must mean the same by a
-// feature, so the categories are those of the whole file, or of one that all devices have
-// (categories=), sorted by their bytes.
+// A column of k categories becomes k features, in the categories' order: 1 for the row's category,
+// 0 for the others, and 0 for all if the value is missing. All devices must mean the same by a
+// feature, so the categories are read from the whole file, or from one that all devices have
+// (categories=), and sorted by their bytes.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // Random shares for partitions, the same on every machine. Part of sotto::data.
 //
-// C libraries' exp and log differ in the last place, so those of double are here: additions,
-// multiplications, divisions and square roots of IEEE 754 in a fixed order, compiled without fused
-// multiply-add. One thread at a time.
+// C libraries' exp and log differ in the last place. So this file has its exp and log of double:
+// additions, multiplications, divisions and square roots of IEEE 754 in a fixed order, compiled
+// without fused multiply-add. One thread at a time.
 #pragma once
 
 #include <cstddef>

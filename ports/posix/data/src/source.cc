@@ -249,7 +249,7 @@ std::vector<std::string> FilesInFolder(const DataSource& source, const Format& f
                   source.path, format.name, fmt::join(format.endings, ", ")));
 }
 
-// The files of a source, those of a folder in their order.
+// The files of a source; a folder's files in their order.
 std::vector<std::string> FilesOf(const DataSource& source, const Format& format) {
   const auto option = source.options.find("part");
   const std::string part = option == source.options.end() ? "train" : option->second;

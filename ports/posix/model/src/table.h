@@ -1,5 +1,5 @@
-// The tables of a model file: its own keys, and those of each [[prepare]] and [[layer]]; and the
-// files of float32 that they name. Part of sotto::model_file.
+// The tables of a model file: the file's own keys, and the keys of each [[prepare]] and [[layer]];
+// and the files of float32 that they name. Part of sotto::model_file.
 //
 // Each reading function refuses a value of another kind. A refusal is a std::invalid_argument,
 // "PATH:LINE: what is wrong, and what is expected".

@@ -12,7 +12,7 @@ namespace sotto::posix {
 constexpr size_t kHelpColumns = 100;
 
 // Breaks the lines of the help of an app and of its commands so that each has at most kHelpColumns
-// characters. A command without commands of its own loses the footer that it has from its parent.
+// characters. A command without subcommands loses the footer that it has from its parent.
 void FormatHelp(CLI::App& app);
 
 }  // namespace sotto::posix

@@ -145,7 +145,7 @@ std::optional<std::string> ReadTextFile(const std::string& path, size_t most = k
 // std::invalid_argument if it is no regular file.
 void ReplaceTextFile(const std::string& path, const std::string& content);
 
-// The same; and the file then belongs to its owner alone, whoever could read the former one.
+// The same, and then the owner alone can read the file, even if others could read the former one.
 void ReplacePrivateFile(const std::string& path, const std::string& content);
 
 // The same, for a file that one process alone writes, often, and that means nothing once the

@@ -35,7 +35,7 @@ class LockFile {
   explicit LockFile(std::string path);
   ~LockFile();
 
-  // The process id of whoever holds the lock of this path now, as text; absent: nobody.
+  // The id, as text, of the process that holds the lock of this path now; absent: no process does.
   static std::optional<std::string> HolderOf(const std::string& path);
 
   LockFile(const LockFile&) = delete;

@@ -8,8 +8,8 @@
 
 namespace sotto::posix {
 
-// Opens those of the three standard streams that the caller has closed, as ones that discard. Else
-// a file that the program opens could take their number, and get their text. Call it first.
+// Opens each of the three standard streams that the caller has closed, as one that discards. Else a
+// file that the program opens could take the stream's number, and get its text. Call it first.
 void OpenStandardStreams();
 
 enum class FileKind {

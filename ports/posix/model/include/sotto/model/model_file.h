@@ -20,7 +20,7 @@ namespace sotto::posix {
 
 constexpr size_t kMaxLayers = 256;
 
-// Keeps what the ModelInfo points to: share it with whoever uses the model.
+// Owns what the ModelInfo points to: every user of the model holds a copy of this pointer.
 using SharedModel = std::shared_ptr<const ModelInfo>;
 
 // Reads a model file, and the weights of its frozen layers beside it. Throws std::invalid_argument,
