@@ -12,9 +12,10 @@ mkdir -p "${work}"
 cd "${work}"
 
 extract_blocks server/PEERS.md blocks
-sed -i "s#build/host/bin/#${bin}/#" blocks/1.sh
-bash -e <(head -n 1 blocks/1.sh)
-read -ra directory <<< "$(sed -n '2p' blocks/1.sh) --listen 127.0.0.1:0 --port-file port"
+session=(blocks/*.bash)
+sed -i "s#build/host/bin/#${bin}/#" "${session[0]}"
+bash -e <(head -n 1 "${session[0]}")
+read -ra directory <<< "$(sed -n '2p' "${session[0]}") --listen 127.0.0.1:0 --port-file port"
 
 fail() {
   echo "$1"

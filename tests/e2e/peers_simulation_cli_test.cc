@@ -95,7 +95,7 @@ TEST(PeersCli, NoNoiseHasNoEpsilon) {
 
 // The words in backquotes of the page's table of fields.
 std::set<std::string> NamedFields() {
-  std::istringstream page(ReadFile(SOTTO_SOURCE_DIR "/server/SIMULATE.md"));
+  std::istringstream page(ReadFile(SOTTO_SOURCE_DIR "/server/PEERS.md"));
   std::set<std::string> names;
   bool is_inside = false;
   for (std::string line; std::getline(page, line);) {

@@ -2,7 +2,7 @@
 # page_commands.sh SOURCE_DIR WORK_DIR SOTTO SOTTO_LAB SOTTO_CLIENT SOTTO_SHARD SOTTO_GATEWAY
 # The pages tell the truth about commands. Commands of `sotto` and `sotto-lab` in sh and console blocks
 # are run here, and a console block shows lines of the real output; each other command is one that the
-# test named beside it runs. Options that a page names exist. The JSON fields of server/SIMULATE.md are in
+# test named beside it runs. Options that a page names exist. The JSON fields of server/FIGURES.md are in
 # results files, no more and no fewer. The packages of toolchains/BUILDING.md are those that the scripts
 # install.
 # Skipped, 77, where Fashion-MNIST is not installed.
@@ -86,7 +86,6 @@ while IFS= read -r page; do
     server/HOSTING.md) ;;              # e2e.hosting
     toolchains/package/sdk/README.md) ;;  # packages.flat
     toolchains/package/python/README.md) ;;  # e2e.python
-    server/PEERS.md) ;;                # e2e.directory
     server/CLUSTER.md) ;;              # e2e.ranks
     server/STANDBY.md) ;;              # e2e.standby
     server/YOUR_DATA.md) ;;            # e2e.your_data
@@ -138,10 +137,10 @@ done < <(list_pages)
 # personal layers, so together they have every field. The job is described in server/OPTIONS.md.
 awk '/^  "job": \{$/ { print; inside = 1 } /^  \}/ { inside = 0 } !inside' results.json devices.json personal.json |
   sed -nE 's/^ *"([a-z0-9_]+)": .*/\1/p' | sort -u > fields.txt
-sed -n '/^| fields | meaning |$/,/^$/p' "${source_dir}/server/SIMULATE.md" | grep -oE '`[a-z0-9_]+`' | tr -d '`' |
+sed -n '/^| fields | meaning |$/,/^$/p' "${source_dir}/server/FIGURES.md" | grep -oE '`[a-z0-9_]+`' | tr -d '`' |
   grep -vx null | sort -u > named_fields.txt
 diff fields.txt named_fields.txt ||
-  complain "server/SIMULATE.md: its JSON fields differ from results.json, devices.json and personal.json (above, <)"
+  complain "server/FIGURES.md: its JSON fields differ from results.json, devices.json and personal.json (above, <)"
 
 # package_names: words that stand for packages in the arrays and calls of the two scripts.
 package_names() {

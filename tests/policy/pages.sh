@@ -4,7 +4,7 @@
 # Prints their paths from the source folder, one a line. CHANGELOG.md is left out: its commands and paths
 # belong to older versions.
 list_pages() {
-  (cd "${source_dir:?}" && echo README.md && echo DESIGN.md &&
+  (cd "${source_dir:?}" && printf '%s\n' README.md INDEX.md OTHERS.md DESIGN.md &&
     find sdk ports server examples toolchains tests -name '*.md' | LC_ALL=C sort)
 }
 

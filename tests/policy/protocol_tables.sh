@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # protocol_tables.sh SOURCE_DIR WORK_DIR
-# The tables of server/PROTOCOL.md and server/PEERS.md agree with the code: fields by number, name, type
+# The tables of server/PROTOCOL.md and server/PEER_PROTOCOL.md agree with the code: fields by number, name, type
 # and size of byte fields (sotto.proto, peer.proto and their .options), values of enumerations, error codes
 # and states (messages.h).
 set -euo pipefail
@@ -63,4 +63,4 @@ compare() {
 }
 
 { code_tables sotto sotto && codes; } | compare server/PROTOCOL.md 50
-code_tables peer sotto.peer | compare server/PEERS.md 50
+code_tables peer sotto.peer | compare server/PEER_PROTOCOL.md 50

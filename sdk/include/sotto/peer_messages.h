@@ -1,8 +1,8 @@
 // The messages between a node without a server and its directory, its relay and its neighbours, as
 // structs. Part of sotto/wire.
 //
-// server/PEERS.md specifies them. A node sends a request, the other side answers each with one
-// reply. All requests are idempotent: a repeated one gets the same answer and changes nothing.
+// server/PEER_PROTOCOL.md specifies them. A node sends a request, the other side answers each with
+// one reply. All requests are idempotent: a repeated one gets the same answer and changes nothing.
 // Spans point to memory of the message's maker. Plain data: one thread at a time.
 #pragma once
 

@@ -2,8 +2,9 @@
 // Part of sotto/wire.
 //
 // Frames are as in sotto/wire.h, which finds them in a stream (FrameReader); a frame's body is
-// one PeerRequest or PeerReply as a protocol buffer (sdk/src/wire/peer.proto). server/PEERS.md
-// specifies every field. Frames travel inside TLS; nothing here protects them.
+// one PeerRequest or PeerReply as a protocol buffer (sdk/src/wire/peer.proto).
+// server/PEER_PROTOCOL.md specifies every field. Frames travel inside TLS; nothing here protects
+// them.
 //
 // Decoding copies nothing but a pair key: byte fields of a decoded message point into the frame.
 // Any bytes may be decoded: bytes that are not a well-formed message within its limits are

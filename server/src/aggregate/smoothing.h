@@ -59,7 +59,7 @@ void SmoothImagesLaplacian(Span<float> values, size_t height, size_t width, doub
 //
 // Nothing private enters: s, d, C and the model are part of the plan. What the right factor is also
 // depends on the data and on how they are normalised, which the rule does not see. It is therefore
-// cautious: server/SIMULATE.md has the measurements, in which it never lost, and larger factors
+// cautious: server/AGGREGATE.md has the measurements, in which it never lost, and larger factors
 // that won more or lost.
 //   noise_sigma  of the mean update, model units, >= 0
 //   clip_l2      > 0, model units

@@ -2,7 +2,7 @@
 // sotto::server/peers.
 //
 // It keeps the roster, the head (which publication is the newest model) and a lease, so that one
-// node at a time publishes. server/PEERS.md specifies what it answers. Invariants:
+// node at a time publishes. server/PEER_PROTOCOL.md specifies what it answers. Invariants:
 //   1. The head never goes back. A version is one publication for good.
 //   2. What an answer says is durable before the answer exists (DirectoryLog).
 //   3. At most one lease is in force. Fences rise with each lease, over restarts, too.

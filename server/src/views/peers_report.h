@@ -39,7 +39,7 @@ std::string PeersWarning(const PeersOutcome& outcome);
 std::string DescribePeers(const PeersOutcome& outcome);
 
 // The whole report. Rates and accuracies are in [0, 1], lengths in bytes, noise in model units.
-// server/SIMULATE.md lists the fields.
+// server/PEERS.md lists the fields.
 nlohmann::ordered_json PeersToJson(const PeersOutcome& outcome);
 
 }  // namespace sotto::server

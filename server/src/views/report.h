@@ -19,7 +19,7 @@ std::string DescribeResult(const SimulationConfig& config, const SimulationResul
                            const std::string& data_name, const SampleInfo& test);
 
 // The whole report as JSON. An infinite epsilon is "Infinity", an absent one null; rates and
-// accuracies are in [0, 1], lengths in bytes, norms and noise in model units. server/SIMULATE.md
+// accuracies are in [0, 1], lengths in bytes, norms and noise in model units. server/FIGURES.md
 // lists the fields.
 nlohmann::ordered_json ResultToJson(const SimulationConfig& config, const SimulationResult& result,
                                     const std::string& data_name, const SampleInfo& test);

@@ -37,7 +37,7 @@ inline PeerJob TownJob() {
   return job;
 }
 
-// A directory that serves in turns, with the guarantees of server/PEERS.md.
+// A directory that serves in turns, with the guarantees of server/PEER_PROTOCOL.md.
 class TownDirectory {
  public:
   TownDirectory(uint32_t nodes, bool has_relay) : has_relay_(has_relay), seats_(nodes) {}
