@@ -68,7 +68,8 @@ void RunSimulate(const SimulationRequest& named) {
 }
 
 sotto::posix::Command Program() {
-  sotto::posix::CommandFor<SimulationRequest> command("sotto simulate", "train a fleet of simulated devices in this tab");
+  sotto::posix::CommandFor<SimulationRequest> command(
+      "sotto simulate", "train a fleet of simulated devices in this tab");
   TakeJob(SimulationFields(), Group::kFleet, {}, JobFields(), &command);
   return command.Runs(RunSimulate);
 }
