@@ -56,7 +56,7 @@ function options() {
 }
 
 const forShell = word => /^[\w.,:=/+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-const commandText = list => `sotto simulate ${list.map(forShell).join(" ")}`;
+const commandText = list => `sotto simulate ${list.map(forShell).join(" ")} --model-out model.f32 && sha256sum model.f32`;
 
 // Numbers for people. An epsilon is an upper bound, so it is rounded up.
 const percent = share => `${(100 * share).toFixed(1)} %`;
@@ -186,7 +186,7 @@ function privacyText(end) {
   const seeded = end.seed !== null
     ? " Seeded: not private; no epsilon holds against a person who knows the seed. Leave the seed empty for a run by chance."
     : "";
-  return `epsilon ${epsilonText(end.epsilon)} at delta ${end.delta}: what the released nets tell about one device, and all that ` +
+  return `epsilon ${epsilonText(end.epsilon)} at delta ${end.delta.toExponential()}: what the released nets tell about one device, and all that ` +
     `it holds; ${end.adjacency} adjacency, ${end.sampling} sampling, ${end.cohort} of ${end.devices} devices a round; trust mode ` +
     `${end.trust_mode}: the noise protects the released nets, and nothing protects against the server.${seeded}`;
 }
@@ -194,9 +194,9 @@ function privacyText(end) {
 function compare(list, digest) {
   const known = kNative.find(row => row.options === list.join(" "));
   const is_same = known && known.sha256 === digest;
-  say("comparison", !known ? "These settings have no figure to compare with in this page. Compare with the native program:"
-    : is_same ? "The same as the native program: sotto simulate, with these settings, gives this digest."
-    : `NOT the same as the native program, which gives ${known.sha256}. Please report this browser.`);
+  say("comparison", !known ? "Natively this command gives the same. This page has the figure of its first settings alone: compare."
+    : is_same ? "The same as natively: on a desktop this command gives this digest."
+    : `NOT the same as natively, which is ${known.sha256}. Please report this browser.`);
   $("comparison").className = !known ? "" : is_same ? "same" : "other";
 }
 
@@ -204,8 +204,7 @@ function showCommand(list) {
   say("command", commandText(list));
   $("net-details").hidden = !file;
   if (file) say("net-text", netText());
-  say("command-note", list.includes("--seed") ? "The report's last line but one, and parameters_sha256 of --json, have its digest."
-                                              : "Without a seed each run is another one; no two digests are alike.");
+  say("command-note", list.includes("--seed") ? "" : "Without a seed each run is another one: no two digests are alike.");
 }
 
 async function train(event) {
