@@ -44,6 +44,7 @@ add_library(sotto_simulator STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/aggregate/dither_engine.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/aggregate/estimators.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/aggregate/kept_state.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/aggregate/lanes_chacha20.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/aggregate/methods.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/aggregate/model_average.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/aggregate/optimisers.cc
@@ -113,4 +114,5 @@ sotto_own_sources(sotto_simulator)
 sotto_unity(sotto_simulator EXCEPT
   ${CMAKE_CURRENT_LIST_DIR}/src/aggregate/avx2_cells.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/aggregate/avx512_cells.cc
+  ${CMAKE_CURRENT_LIST_DIR}/src/aggregate/lanes_chacha20.cc
   ${CMAKE_CURRENT_LIST_DIR}/src/aggregate/vector_chacha20.cc)

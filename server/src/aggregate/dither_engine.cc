@@ -13,7 +13,7 @@ namespace sotto::server {
 #if defined(SOTTO_OWN_KEYSTREAM)
 
 Status FastKeystream(const Key& key, uint32_t stream, uint32_t first_block, MutableByteSpan out) {
-  return ChaCha20Keystream(key, stream, first_block, out);
+  return LanesKeystream(key, stream, first_block, out);
 }
 
 #else
