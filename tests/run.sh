@@ -76,7 +76,7 @@ install_test_packages() {
   install_packages python3-numpy python3-onnx || true
   install_packages python3-h5py python3-pil || true  # the scripts of server/YOUR_DATA.md
   install_packages python3-pip python3-setuptools python3-wheel || true  # toolchains/package/python
-  install_packages python3-pandas || true                                # its frames
+  install_packages python3-pandas python3-matplotlib || true             # its frames and plots
   ! ${all} || ! command -v apt-get > /dev/null || install_postgresql || true
   ! ${all} || install_packages "${CROSS_PACKAGES[@]}" || true
   ! ${all} || install_packages "${RISCV_PACKAGES[@]}" || true

@@ -34,6 +34,18 @@ environment/bin/python -c 'import sotto, sys; sys.exit(not sotto.__file__.starts
 export SOTTO_PROGRAM="${bin}/sotto"
 environment/bin/python "${source_dir}/tests/e2e/python_package.py" -v || fail 'tests/e2e/python_package.py'
 
+# The wheel with the programs, in an environment that nobody activates, where no other program is in the way.
+SOTTO_BUILD="$(dirname "${bin}")" "${source_dir}/toolchains/package/wheel.sh" whole > /dev/null
+"${python}" -m venv --system-site-packages --without-pip alone
+alone/bin/python -m pip install --quiet --no-deps whole/sotto-*-py3-none-*linux*.whl
+env -i PATH=/usr/bin:/bin alone/bin/python -c '
+import sotto
+run = sotto.simulate(data="synthetic", devices=50, rounds=2, seed=1)
+sotto.account.epsilon(sampling="none", noise_multiplier=9, rounds=1, delta=1e-5)
+print(run.accuracy)' > alone.txt 2> alone.log || { cat alone.log; fail 'the wheel with the programs'; }
+(unset SOTTO_PROGRAM && PATH="${work}/alone/bin:${PATH}" && [[ "$(command -v sotto)" == "${work}/alone/bin/sotto" ]] &&
+  sotto --version > /dev/null && sotto-lab --version > /dev/null) || fail 'the programs of the wheel'
+
 if ! "${python}" -c 'import pandas' 2> /dev/null; then
   echo 'not run: README.md and the notebook: no pandas (package python3-pandas)'
   exit 0

@@ -204,6 +204,25 @@ class Programs(unittest.TestCase):
             self.assertIn("SOTTO_PROGRAM=/path/to/build", run.stdout)
         self.assertEqual(self.run_with("import sotto; dir(sotto)", SOTTO_PROGRAM="/no").returncode, 0)
 
+    def test_a_run_draws_its_rounds(self):
+        try:
+            import matplotlib
+        except ImportError:
+            self.skipTest("no Matplotlib (package python3-matplotlib)")
+        matplotlib.use("Agg")
+        options = {"data": "synthetic", "devices": 50, "rounds": 3}
+        run = sotto.simulate(seed=1, **options)
+        axes = run.plot("epsilon")
+        self.assertEqual(list(axes.lines[0].get_ydata()), [row["epsilon"] for row in run.rounds])
+        self.assertEqual((axes.get_xlabel(), axes.get_ylabel()), ("round", "epsilon"))
+        several = sotto.simulate(seeds="1,2", **options)
+        self.assertIs(several.plot("accuracy", axes=axes), axes)
+        both = [run["rounds"][-1]["accuracy"] for run in several["runs"]]
+        self.assertAlmostEqual(axes.lines[1].get_ydata()[-1], sum(both) / 2)
+        self.assertEqual(len(axes.collections), 1)
+        with self.assertRaisesRegex(KeyError, "no column 'accurracy'; they have .*accuracy"):
+            run.plot("accurracy")
+
     def test_the_program_may_stand_in_path(self):
         folder = os.path.dirname(os.environ["SOTTO_PROGRAM"])
         run = self.run_with("import sotto; sotto.simulate; sotto.lab.audit", SOTTO_PROGRAM="", PATH=folder)

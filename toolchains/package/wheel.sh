@@ -12,7 +12,8 @@ environment's bin. It runs on any Linux of the CPU, whatever its C library. The 
 optional library: the page of a server, ONNX, MATLAB files, recordings, PostgreSQL. The same sources, compilers and libraries
 give the same bytes, whatever the folder and the date. Builds in build/static/wheel.
 
-Environment: SOTTO_BUILD        a build with static programs in bin/: they are packed
+Environment: SOTTO_BUILD        a build whose bin/ has the programs: they are packed. If they need shared libraries, the wheel is
+                                for machines that have these: sotto-VERSION-py3-none-linux_CPU.whl
              SOURCE_DATE_EPOCH  date of the packed files; default: the newest entry of debian/changelog
 END
 }
@@ -63,8 +64,11 @@ if [[ -z "${build}" ]]; then
     -DSOTTO_WITH_{HTTP,MAT,SNDFILE,POSTGRES,ONNX}=OFF "-DCMAKE_C_FLAGS=${flags}" "-DCMAKE_CXX_FLAGS=${flags}"
   cmake --build "${build}" --target sotto_cli sotto_lab
 fi
+cpu="$(uname -m)"
+tags=("py3-none-manylinux_2_17_${cpu}" "py3-none-musllinux_1_1_${cpu}")
 for program in sotto sotto-lab; do
-  ! readelf -d "${build}/bin/${program}" | grep -q NEEDED || fail "${build}/bin/${program} needs shared libraries"
+  [[ -x "${build}/bin/${program}" ]] || fail "there is no ${build}/bin/${program}"
+  ! readelf -d "${build}/bin/${program}" | grep -q NEEDED || tags=("py3-none-linux_${cpu}")
 done
 
 work="$(mktemp -d)"
@@ -78,8 +82,9 @@ mkdir -p "${scripts}" "${folder}/$(basename "${folder}").dist-info/licences"
 for program in sotto sotto-lab; do strip -o "${scripts}/${program}" "${build}/bin/${program}"; done
 chmod 755 "${scripts}"/*
 cp LICENSE "${folder}/$(basename "${folder}").dist-info/licences/Apache-2.0"
-cpu="$(uname -m)"
 sed -i -e 's/^Root-Is-Purelib: .*/Root-Is-Purelib: false/' \
-  -e "s/^Tag: .*/Tag: py3-none-manylinux_2_17_${cpu}\nTag: py3-none-musllinux_1_1_${cpu}/" "${folder}"/*.dist-info/WHEEL
+  -e '/^Tag: /d' "${folder}"/*.dist-info/WHEEL
+printf 'Tag: %s\n' "${tags[@]}" | cat <(sed '/^$/d' "${folder}"/*.dist-info/WHEEL) - > "${work}/WHEEL"
+mv "${work}/WHEEL" "${folder}"/*.dist-info/WHEEL
 "${python}" -m wheel pack --dest-dir "${out}" "${folder}" > /dev/null
 ls "${out}"/sotto-*linux*.whl

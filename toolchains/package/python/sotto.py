@@ -10,7 +10,8 @@ build takes. An option is a keyword, with _ for -; an argument such as STORE may
 of NumPy and frames of pandas may stand where the command line names a file. `progress=print` shows the log while
 the program runs. A failure raises sotto.Error.
 
-The variable SOTTO_PROGRAM names the program `sotto`, with `sotto-lab` beside it; without it both are sought in PATH.
+The variable SOTTO_PROGRAM names the program `sotto`, with `sotto-lab` beside it. Without it they are the programs that
+a wheel has brought into this environment, else the programs in PATH.
 """
 import contextlib
 import csv
@@ -25,6 +26,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sysconfig
 import tempfile
 import types
 import warnings
@@ -102,6 +104,25 @@ class Run(Result):
         several = [{"seed": run["seed"], **row} for run in self.get("runs", ()) for row in run[field]]
         return Rows(several or self[field]).frame()
 
+    def plot(self, y="accuracy", x="round", axes=None):
+        """Draws column y of frame() over column x with Matplotlib; of several seeds the mean, and the range as a band.
+        Returns the axes: those given, or new ones."""
+        try:
+            import matplotlib.pyplot
+        except ImportError:
+            raise ImportError("plot() needs Matplotlib; install it: pip install matplotlib") from None
+        frame = self.frame()
+        for name in (x, y):
+            if name not in frame:
+                raise KeyError(f"the rounds have no column {name!r}; they have {', '.join(frame)}")
+        axes = axes or matplotlib.pyplot.subplots()[1]
+        values = frame[[x, y]].dropna().groupby(x)[y].agg(["mean", "min", "max"])
+        line, = axes.plot(values.index, values["mean"], label=self.get("model"))
+        if "runs" in self:
+            axes.fill_between(values.index, values["min"], values["max"], color=line.get_color(), alpha=0.2)
+        axes.set(xlabel=x, ylabel=y)
+        return axes
+
     @property
     def weights(self):
         """The trained parameters as one array of NumPy."""
@@ -125,7 +146,8 @@ def _find(name):
     beside = given and (given if name == "sotto" else os.path.join(os.path.dirname(given), name))
     found = beside and shutil.which(beside)
     if not found and not (given and name == "sotto"):
-        found = shutil.which(name)
+        # A wheel may have brought the programs into this environment, whether it is activated or not.
+        found = shutil.which(os.path.join(sysconfig.get_path("scripts"), name)) or shutil.which(name)
     if not found:
         where = f"SOTTO_PROGRAM is {given!r}" if given else "no folder of PATH has it"
         raise Error(f"there is no program {name}: {where}; build Sotto, or name its program: "
