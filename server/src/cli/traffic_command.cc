@@ -190,7 +190,7 @@ void RunTraffic(const TrafficRequest& request) {
 
 posix::Command TrafficCommand() {
   posix::CommandFor<TrafficRequest> command(
-      "traffic", "bytes and turnarounds of a participation, both ways, for a plan and a link");
+      "traffic", "compute the bytes and turnarounds of a participation for a plan and a link");
   TakeJob(TrafficRows(), Group::kFleet, {}, JobFields(), &command);
   return command.Footer(kFooter).Runs(RunTraffic);
 }

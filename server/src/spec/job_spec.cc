@@ -110,8 +110,8 @@ Fields Sampling() {
           "how a round's devices are chosen; uniform: exactly B without replacement, replace-one "
           "adjacency; poisson: each device with chance B/N, add/remove adjacency; full: all "
           "devices in every round, whatever --cohort, replace-one adjacency, no amplification; "
-          "passes: the B devices that took part least, each in at most --participations rounds, "
-          "replace-one adjacency, no secret draw")
+          "passes: exactly B of the devices that took part least, each in at most --participations "
+          "rounds, replace-one adjacency, no secret draw")
           .OneOf(privacy::Sampling::kUniform, privacy::Sampling::kPoisson, privacy::Sampling::kFull,
                  privacy::Sampling::kPasses)
           .Formerly("uniform")
