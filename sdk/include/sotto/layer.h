@@ -1,4 +1,4 @@
-// What a layer of a net is: shapes, geometry, functions. Part of sotto/nn.
+// The description of a net's layer: shapes, geometry, functions. Part of sotto/nn.
 //
 // A kind of layer is one header in sotto/layers (its type: geometry and shape rule) and one source
 // file in src/layers (forward, gradient, input delta, memory). A net is an array of LayerPlan, made
@@ -97,7 +97,7 @@ struct Window {
 constexpr Window SquareWindow(const Axis& side) { return {side, side}; }
 constexpr Window SequenceWindow(const Axis& columns) { return {{1, 1, 0}, columns}; }
 
-// All that decides what a layer computes, its parameters aside. The model digest covers it.
+// Everything except the parameters that decides a layer's computation. The model digest covers it.
 struct LayerInfo {
   LayerKind kind = LayerKind::kFlatten;
   Shape input;
@@ -113,8 +113,8 @@ struct LayerInfo {
   constexpr bool TakesBranch() const { return kind == LayerKind::kSwap || kind == LayerKind::kAdd; }
 };
 
-// One layer at work on one sample. Its memory is the caller's; nothing overlaps but where the kind
-// works in place: output is then input.
+// One call of a layer's functions on one sample. The caller owns the memory. Nothing overlaps,
+// except that output is input if the kind works in place.
 //   parameters  [LayerPlan::parameters]
 //   input       activation; InputDelta() replaces it by its delta
 //   output      forward: written. backward: the delta

@@ -21,7 +21,7 @@ struct PersonalFunctions;  // personal.h
 struct Batch {
   const SampleSource* source;
   Span<const uint32_t> indices;
-  // What the random steps that prepare samples depend on, beside a sample's index: the training's
+  // The random steps that prepare samples depend on a sample's index and on these: the training's
   // key, and the pass or, with replacement, the step, below 2^31. Without a key no random step is
   // applied.
   const Key* key = nullptr;
@@ -60,8 +60,8 @@ enum class GradientClipOf : uint8_t {
 //      With momentum, as PyTorch's SGD:
 //        v <- momentum * v + weight_decay * w + proximal * (w - base) + g,
 //        w <- w - learning_rate * v;  v begins at zero
-// The proximal term takes the shared parameters alone: personal ones have no base.
-// So neither weight decay nor the proximal term is clipped. Sources: clip and proximal term,
+// The proximal term acts on the shared parameters only: personal ones have no base.
+// Neither weight decay nor the proximal term is clipped. Sources: clip and proximal term,
 // Noisy-FedAvg and Noisy-FedProx (Sun, Shen, Tao, 2024), Algorithm 1 and Eq. (4).
 struct SgdStep {
   float learning_rate = 0.0f;
@@ -89,11 +89,11 @@ struct ModelInfo {
   // WorkingParameters::gradient. For the other one it needs no more memory.
   bool has_gradient_options = true;
   GradientClipOf gradient_for = GradientClipOf::kSample;
-  // What train_batch and predict do to a sample's raw features first. A model that prepares samples
-  // has other functions, see MakeModelInfo() in nn.h: setting this alone is not enough.
+  // The steps that train_batch and predict first apply to a sample's raw features. A model that
+  // prepares samples has other functions, see MakeModelInfo() in nn.h: setting this is not enough.
   Span<const nn::PreparationStep> preparation = {};
   Span<const char* const> class_names = {};  // [classes], UTF-8; or empty: classes are numbers
-  // What samples are, so that all devices mean the same; UTF-8, each may be empty.
+  // Descriptions of the samples, so that all devices mean the same; UTF-8, each may be empty.
   Span<const char* const> feature_names = {};  // [inputs], or of the last axis [channels]
   Span<const char* const> feature_units = {};  // as many, or one for all
   const char* sample_kind = nullptr;           // "acceleration of a wrist, 2.56 s"; null: none

@@ -8,14 +8,14 @@
 //
 // save() erases the page whose record is older, writes the new one there and reads it back. The
 // other page stays as it is. So after a reset at any moment one page is whole, and the whole page
-// with the higher sequence number is the record. The first record of a slot goes to both pages:
-// from then on neither page is ever both whole-less and blank, so two damaged pages are an error
-// (kStoreFailed), not an empty slot. A page that cannot be read counts as damaged.
+// with the higher sequence number is the record. The first record of a slot goes to both pages.
+// From then on two pages that are not whole are an error (kStoreFailed) and never count as an empty
+// slot. A page that cannot be read counts as damaged.
 //
-// New memory. Flash comes erased: its store is empty from the first call on. FRAM and EEPROM come
-// with anything in them, which looks like two damaged pages: the manufacturer calls Format() once,
-// before the first record. PageMemory::erased is the value of an erased byte, 0xff on most flash,
-// 0x00 on an STM32L0 or L1. The bytes 0xff of the format above stay 0xff there.
+// New memory. Flash is erased when it is new: its store is empty from the first call on. FRAM and
+// EEPROM hold arbitrary bytes, which look like two damaged pages: the manufacturer calls Format()
+// once, before the first record. PageMemory::erased is the value of an erased byte, 0xff on most
+// flash, 0x00 on an STM32L0 or L1. The bytes 0xff of the format above stay 0xff there.
 //
 // Wear: a save erases one page. A page that stands 10,000 erases stands 20,000 saves.
 //

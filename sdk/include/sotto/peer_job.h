@@ -1,4 +1,4 @@
-// The job that nodes without a server share, and what one publication may tell. Part of sotto/peer.
+// The job that nodes without a server share, and the privacy of a publication. Part of sotto/peer.
 //
 // M nodes train one model. Each has its own samples and visits them batch by batch. At a step it
 // learns alone (Local) or publishes (Global):
@@ -6,8 +6,8 @@
 //   Global   u = what the node adds; k = base + u + noise, integers; everybody may read k
 //            w_L <- k
 // g is the mean gradient of the next b samples, plus weight_decay * w. G is the newest published
-// model, P the one that this node published last (or the initial one), eta the learning rate, T(w)
-// what publication_steps steps w <- clamp(w - eta g(w)) make of w, each on the next batch:
+// model, P the one that this node published last (or the initial one), eta the learning rate, and
+// T(w) the result of publication_steps steps w <- clamp(w - eta g(w)), each on the next batch:
 //
 //   rule        local_rate   base        u                                       source
 //   average     2 eta        (G + P)/2   (w_L - P)/2 - eta g(G)                  Eq. (5), (6)
@@ -71,8 +71,8 @@ namespace sotto {
 enum class PeerRule : uint8_t { kAverage = 0, kShared = 1, kAccumulate = 2 };
 enum class PeerUnit : uint8_t { kNone = 0, kSample = 1, kDevice = 2 };
 
-// A job's id is 16 bytes (kJobIdSize) of the SHA-256 of all of it and of the model's digest, so
-// nodes that agree on the id agree on everything.
+// A job's id is 16 bytes (kJobIdSize) of the SHA-256 of all its fields and of the model's digest,
+// so nodes that agree on the id agree on everything.
 struct PeerJob {
   PeerRule rule = PeerRule::kAverage;
   PeerUnit unit = PeerUnit::kSample;
@@ -91,7 +91,7 @@ struct PeerJob {
   uint32_t publication_steps = 1;
   // Unit device: publications of one node that the job's figure pays for; >= 1. Else 0.
   uint32_t most_releases = 0;
-  uint8_t salt[16] = {};  // tells jobs of equal settings apart
+  uint8_t salt[16] = {};  // distinguishes jobs of equal settings
 
   // kOk, or kInvalidArgument for a number outside its range.
   Status Validate() const;
@@ -100,8 +100,8 @@ struct PeerJob {
 // The id of a job with this model. Returns kOk, kInvalidArgument or kCryptoFailed.
 Status PeerJobId(const ModelInfo& model, const PeerJob& job, uint8_t (&id)[16]);
 
-// What the unit `sample` needs of a model: one trained layer, a Dense without frozen ones before
-// it, in float32; prepared by nothing or by UnitNorm alone; OneVsAll, MeanSquaredError or softmax.
+// Whether the model suits the unit `sample`: one trained layer, a Dense without frozen layers
+// before it, in float32; no preparation or only UnitNorm; OneVsAll, MeanSquaredError or softmax.
 bool IsConvexPeerModel(const ModelInfo& model);
 
 // The largest eta with which Lemma 4 holds for the rule: local_rate <= 1 / (mu + lambda), rounded

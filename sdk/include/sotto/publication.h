@@ -15,9 +15,9 @@
 // most 25 digits. Both codings may follow for the same model; an encoder takes the shorter one,
 // range if they are equal.
 //
-// The bytes are fixed before any of them is sent, and everybody who asks gets the same ones: one
-// release, one noise. Any bytes may be decoded; malformed ones are refused. Integers alone: the
-// same bytes on every CPU. Pure functions, safe in any thread.
+// The bytes are fixed before any of them is sent, and every reader gets the same bytes: one
+// release, one noise. The decoder takes any bytes and refuses malformed ones. It uses only
+// integers: the same bytes on every CPU. Pure functions, safe in any thread.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +66,7 @@ Status EncodePublication(const PublicationHeader& header, Span<const float> para
 Status DecodePublicationHeader(ByteSpan bytes, PublicationHeader* header);
 
 // Reads and checks a whole publication of a model of parameters.size() parameters. Each publication
-// has one form: what EncodePublication() would not write is refused.
+// has one form: it refuses bytes that EncodePublication() would not write.
 //   most        the largest magnitude of a parameter, at most kMaxPublishedParameter
 //   parameters  [n]; unspecified after a failure
 // Returns kOk, or kMalformed.

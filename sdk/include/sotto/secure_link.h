@@ -1,10 +1,10 @@
 // A device's link to the server: messages in frames inside TLS. Part of sotto/link (sotto::tls).
 //
-// The caller provides the pipe: two callbacks that never block (TlsIo). No call waits. A call that
-// returns kWouldBlock is repeated when the pipe can perhaps take or give bytes. One request is in
-// progress at a time. Any status other than kOk and kWouldBlock means that the link is dead: close
-// the pipe, open a new one, call Begin() again, and tell the client with Client::OnLinkLost(). One
-// thread at a time.
+// The caller provides the pipe: two callbacks that never block (TlsIo). No call waits. After
+// kWouldBlock repeat the call when the pipe may take or give bytes. One request is in progress at a
+// time. Any status other than kOk and kWouldBlock means that the link is dead: close the pipe, open
+// a new one, call Begin() again, and tell the client with Client::OnLinkLost(). One thread at a
+// time.
 #pragma once
 
 #include "sotto/tls.h"
@@ -37,9 +37,9 @@ class SecureLink {
   //   reply  its bytes point into the receive buffer, valid until the next Exchange()
   // Returns kOk when the reply is complete, kWouldBlock, or the failure that ended the link:
   // kLinkLost, kMalformed, kMismatch, kCryptoFailed, kEntropyFailed or kPeerRefused. Try again
-  // after any of them, with pauses that grow: while is_authenticated() is false, everybody who
+  // after any of them, with growing pauses: while is_authenticated() is false, any host that
   // reaches the pipe can cause each of them. So kPeerRefused means that the server does not accept
-  // this device's key, or that somebody has sent seven bytes.
+  // this device's key, or that a stranger has sent seven bytes.
   Status Exchange(const Request& request, Reply* reply);
 
   // The same between nodes without a server (peer_messages.h).
@@ -53,8 +53,8 @@ class SecureLink {
   // Sends close_notify, as much of it as the pipe takes at once.
   void Close();
 
-  // Whether the server, over this connection, has proved that it knows the device's secret, or the
-  // session that resumes, which began with such a proof.
+  // Whether the server has proved, over this connection, that it knows the device's secret, or the
+  // session that is resumed, which began with such a proof.
   bool is_authenticated() const { return state_ != State::kHandshake; }
 
   // After kWouldBlock: true if the pipe must take bytes first.

@@ -1,9 +1,9 @@
 // A shard: the samples of one device as a file, which a host writes (`sotto-shard`) and a board
 // reads from its flash or another memory. Part of sotto/local.
 //
-// A shard says what its samples are, so that nothing trains on numbers taken for bytes, or on the
-// samples of another model. Shard::Open() checks all of it once; then samples are read one at a
-// time, without a copy of the file in RAM and whatever the alignment.
+// A shard describes its samples, so no training takes numbers for bytes, or the samples of another
+// model. Shard::Open() checks the whole file once. Then samples are read one at a time, without a
+// copy of the file in RAM and with any alignment.
 //
 //   static Shard shard;
 //   ShardStatus status = shard.Open(ByteSpan(flash_begin, flash_size), kModel);
@@ -55,7 +55,7 @@ constexpr size_t kShardModelSize = 12;
 // Values are in files: never renumber.
 enum class ShardElement : uint8_t { kByte = 1, kFloat32 = 2 };
 
-// What a head says.
+// The contents of a head.
 struct ShardInfo {
   ShardElement element = ShardElement::kFloat32;
   nn::Shape shape;
@@ -86,7 +86,7 @@ enum class [[nodiscard]] ShardStatus : int8_t{
     kNoShard = -1,        // it does not begin as a shard: earlier builds wrote no head
     kOtherVersion = -2,   // a later format
     kTruncated = -3,      // it ends before its last sample
-    kDamaged = -4,        // the checksum is wrong, or the head is none that a host writes
+    kDamaged = -4,        // the checksum is wrong, or no host writes such a head
     kOtherFeatures = -5,  // not as many as the model has inputs
     kOtherTokens = -6,  // tokens for a model of numbers, numbers for one of tokens, too many tokens
     kOtherTargets = -7,  // labels, classes or targets are not the model's
@@ -95,7 +95,7 @@ enum class [[nodiscard]] ShardStatus : int8_t{
 };
 constexpr int kShardStatusCount = 10;
 
-// A sentence without an end: what is wrong and what to do. For a log.
+// The problem and its remedy, without a full stop, for a log.
 const char* ShardText(ShardStatus status);
 
 // A file or a memory that the CPU does not read by itself.
@@ -114,11 +114,11 @@ class Shard {
   Shard& operator=(const Shard&) = delete;
 
   // Reads all of it once. After a failure info().count and source().count are 0.
-  //   bytes  of flash or RAM, any alignment; unchanged as long as the shard is used. Those behind
-  //          the last sample, of a partition for example, are not looked at
-  //   model  what the samples must fit: as many inputs, the same vocabulary, classes or targets.
-  //          An autoencoder takes samples with labels or targets, too, and does not look at them. A
-  //          model for predictions alone has no digest: then it is not compared
+  //   bytes  in flash or RAM, any alignment; unchanged as long as the shard is used. Bytes behind
+  //          the last sample, for example of a partition, are ignored
+  //   model  the samples must fit it: as many inputs, the same vocabulary, classes or targets. An
+  //          autoencoder also takes samples with labels or targets, and ignores these. A model only
+  //          for predictions has no digest, so its digest is not compared
   ShardStatus Open(ByteSpan bytes, const ModelInfo& model);
   ShardStatus Open(const ShardFile& file, const ModelInfo& model);
 

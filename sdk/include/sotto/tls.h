@@ -1,7 +1,7 @@
 // TLS 1.2 with a pre-shared key (RFC 4279, RFC 5489), client and server. The caller does the I/O.
 // Part of sotto/tls (library sotto::tls, beside sotto::sdk).
 //
-// The caller moves bytes; a session says what it waits for:
+// The caller moves bytes; a session returns kWouldBlock while it waits for the link:
 //
 //   TlsContext context;                                     // once: configuration, random bits
 //   context.InitClient(port, device_id, psk);
@@ -71,9 +71,9 @@ struct PskLookup {
   Status (*find)(void* context, ByteSpan identity, Key* psk) = nullptr;
   void* context = nullptr;
 
-  // Of a server with tickets: the same for keys that open a session now. A ticket whose device has
-  // another key, or none, is refused. For a `find` that also knows keys under which a device is
-  // only told something. Null: `find`.
+  // For a server with tickets: the same for keys that open a session now. The server refuses a
+  // ticket whose device has another key, or none. It is for a `find` that also knows keys under
+  // which a device only gets an error. Null: `find`.
   Status (*find_current)(void* context, ByteSpan identity, Key* psk) = nullptr;
 };
 

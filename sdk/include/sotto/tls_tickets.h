@@ -1,12 +1,12 @@
-// Sessions that resume: what a client keeps, and the keys of a server's tickets (RFC 5077).
+// Sessions that resume: a client's kept session, and the keys of a server's tickets (RFC 5077).
 // Part of sotto/tls.
 //
 // A handshake with forward secrecy costs a board some 30 million instructions. A client that sleeps
-// between two connections keeps its session in a TlsTicket of its owner, and its next handshake
-// takes a hash or two and one turnaround less. Nobody resumes unless both owners say so:
+// between two connections keeps its session in a TlsTicket, and its next handshake takes a hash or
+// two and one turnaround less. A session resumes only if both owners configure it:
 // TlsConfig::ticket of the client, TlsConfig::ticket_keys of the server.
 //
-// A ticket is the session, sealed by the server for itself alone (ChaCha20-Poly1305):
+// A ticket is the session, which the server seals so that only it can open it (ChaCha20-Poly1305):
 //
 //   nonce (12) | sealed: issued_ms (8), master secret (48), suite (2), owner (16), id | tag (16)
 //
@@ -15,11 +15,11 @@
 // again: a device that it does not know now, or that has another key now, has no session. The
 // client falls back to a full handshake, within the same connection.
 //
-// What it costs: forward secrecy. Who learns a server's ticket key, or a client's TlsTicket, reads
-// the sessions that they open: all connections that began with one full handshake. A ticket's life
-// is kTicketLifeMs at most, and a resumed session gets no new ticket. So a day after a full
-// handshake nothing opens its session but the server's key, which is wiped a day later, and the
-// memory of a client that has slept since: it wipes its ticket when it wakes.
+// It costs forward secrecy. A person who learns a server's ticket key, or a client's TlsTicket, can
+// read the sessions that these open: all connections that began with one full handshake. A ticket's
+// life is kTicketLifeMs at most, and a resumed session gets no new ticket. So a day after a full
+// handshake only two things open its session: the server's key, which is wiped a day later, and the
+// memory of a client that has slept since; the client wipes its ticket when it wakes.
 //
 // One thread at a time for each object.
 #pragma once
@@ -47,9 +47,9 @@ constexpr size_t kTicketOverhead = 12 + 8 + 16;
 constexpr size_t kMaxTicketContent = kTlsMasterSize + 2 + kTicketOwnerSize + kMaxDeviceIdSize;
 constexpr size_t kMaxTicketSize = kTicketOverhead + kMaxTicketContent;
 
-// What a client keeps of its last session. Its owner only provides the memory and keeps it while
-// the board sleeps; a board that loses its RAM makes a full handshake. Secret: it opens the
-// connections of that session. Its destructor wipes it.
+// A client's last session. Its owner only provides the memory and keeps it while the board sleeps;
+// a board that loses its RAM makes a full handshake. It is secret, as it opens the connections of
+// that session. Its destructor wipes it.
 class TlsTicket {
  public:
   TlsTicket() = default;
@@ -83,9 +83,9 @@ class TlsTicket {
   uint8_t tries_ = 0;     // to resume since a handshake was completed
 };
 
-// The keys that seal a server's tickets. They are drawn from a port and live in this object alone:
-// a server that starts anew opens no earlier ticket. There is no key until the first ticket. An
-// application calls Retire(); the rest is called by TlsContext.
+// The keys that seal a server's tickets. They are drawn from a port and exist only in this object:
+// a restarted server opens no earlier ticket. There is no key until the first ticket. An
+// application calls Retire(); TlsContext calls the rest.
 class TlsTicketKeys {
  public:
   TlsTicketKeys() = default;

@@ -19,8 +19,8 @@ namespace sotto {
 // The most edges of a histogram of prediction errors.
 constexpr uint32_t kMaxErrorEdges = 16;
 
-// Rising, finite upper ends of the bins of such a histogram; the last bin has none. A view of them
-// as they travel: float32, little endian.
+// The upper ends of the bins of such a histogram, finite and rising; the last bin has none. A view
+// of the bytes of a message: float32, little endian.
 class ErrorEdges {
  public:
   ErrorEdges() = default;  // there is no histogram
@@ -32,9 +32,9 @@ class ErrorEdges {
   float operator[](uint32_t i) const {
     return FloatFromBits(LoadU32Le(bytes_.data() + sizeof(float) * i));
   }
-  // The first bin whose edge the error does not exceed; the last one for what is not a number.
+  // The first bin whose edge the error does not exceed; the last bin for NaN.
   uint32_t BinOf(float error) const;
-  // Whether they are what is said above.
+  // Whether the edges are finite and rising.
   bool IsValid() const;
   ByteSpan bytes() const { return bytes_; }
 
@@ -65,9 +65,9 @@ struct TrainTask {
   // quantizer_scale (private_noise.h); 0: none. At most kMaxPrivateNoiseQ20. Needs Gaussian dither,
   // no extra coordinate, and clip_l2 at most kMaxPrivateClipInScales times quantizer_scale.
   uint32_t private_noise_q20 = 0;
-  // With edges the device measures in place of training: the update is clip_l2 times the histogram
-  // of its prediction errors with the round's model, in its first coordinates, a bin each, and
-  // zeros behind. The bins add up to 1, so the L2 norm is at most clip_l2. Never with accuracy_q20.
+  // With edges the device measures instead of training. Its update is clip_l2 times the histogram
+  // of its prediction errors with the round's model: one coordinate a bin, then zeros. The bins add
+  // up to 1, so the L2 norm is at most clip_l2. Never with accuracy_q20.
   ErrorEdges error_edges;
 
   // Decides which tasks a device takes; server and device both call it. Returns kOk,

@@ -1,7 +1,7 @@
 // The bound that a decoder enforces on an update's norm, in integers. Part of sotto/lrq.
 //
-// Problem. An encoder clips its update, but a decoder cannot see the values v that it encoded. It
-// sees the integers m alone, and it knows every cell. So it knows the interval that held each v.
+// Problem. An encoder clips its update, but a decoder cannot see the encoded values v. It sees only
+// the integers m, and it knows every cell. So it knows the interval that held each v.
 //
 // Notation. w, s and v are as in quantizer.h, s the exact offset. I_j(m) is the set of the
 // integers v with Quantize(v) = m in coordinate j, and D_j(m) = min |v| over I_j(m): the distance
@@ -22,18 +22,18 @@
 //     v_j is in I_j(m_j) and D_j(m_j)^2 <= v_j^2. Add up, and use lemma 2.
 //   Lemma 4. An update that the test accepts has the integers of an honest encoding: let v_j be the
 //     element of I_j(m_j) that is nearest to zero. Then sum v_j^2 <= S, and v_j encodes to m_j. So
-//     nobody who sends bytes has more choice than to choose a v of the bounded norm, with the
-//     dither in hand. (server/PRIVACY.md says what that choice is worth.)
+//     a sender of any bytes can choose only a v of the bounded norm, with knowledge of the dither.
+//     (server/PRIVACY.md says how much that choice gives.)
 //   Lemma 5. Nothing overflows. S is at most 2^80, because a task's clip_l2 is at most 2^20
 //     quantizer_scale. Before the test a decoder checks that some |v| <= 2^30 encodes to
 //     m. So D_j(m) <= 2^30 and D_j(m)^2 <= 2^60. At most 2^24 + 1 squares add up to less than 2^85
 //     in a Wide. The edges (m - 1) w + s and m w + s are within 2^37 + 2 * 2^31 of zero: Q27 in
 //     int64.
 //
-// The extra coordinates (update_codec.h) are apart. The clip bit must have the m of one of its two
-// values. The accuracy must have an m between the m of its two ends; Quantize() rises with v, so a
-// v between the ends encodes to each of them. With private noise v carries noise that has no bound,
-// so the limit is a quantile: the decoder chooses max_squares_q40
+// The extra coordinates (update_codec.h) are tested separately. The clip bit must have the m of one
+// of its two values. The accuracy must have an m between the m of its two ends; Quantize() rises
+// with v, so a v between the ends encodes to each of them. With private noise v carries noise that
+// has no bound, so the limit is a quantile: the decoder chooses max_squares_q40
 // (server/src/codec/lrq_codec.h).
 //
 // Pure functions, safe in any thread. Time depends on the integers m, which came over the wire.
@@ -48,7 +48,7 @@
 
 namespace sotto {
 
-// What a decoder demands of the integers of an update.
+// The conditions of a decoder on the integers of an update.
 struct UpdateBound {
   Wide max_squares_q40;  // on the sum of squared distances, Q40, extra coordinates left out
   // The extra coordinates, the last ones of the update, in this order. 0: there is none.

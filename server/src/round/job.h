@@ -112,8 +112,8 @@ class Job {
   PartialSum CloseUploads();
   RoundOutcome FinishRound(PartialSum total);
 
-  // From Suspend() to Proceed() every device waits. A server chooses when it publishes
-  // the result of a round: until then no device must see what CloseRound() has opened.
+  // From Suspend() to Proceed() every device waits. A server chooses when it publishes the result
+  // of a round: until then no device must see what CloseRound() has opened.
   void Suspend();
   void Proceed();
 
