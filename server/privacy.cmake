@@ -1,6 +1,11 @@
 # sotto::privacy: accounting, plans and published bounds. Pure functions, no I/O; needs the SDK alone: the
 # server and the fuzz targets include this file.
-find_package(kissfft CONFIG REQUIRED COMPONENTS float SHARED)
+set(SOTTO_KISSFFT_SOURCE_DIR "" CACHE PATH "Source of kissfft, to be built along")
+if(SOTTO_KISSFFT_SOURCE_DIR)
+  include(${CMAKE_CURRENT_LIST_DIR}/kissfft_source.cmake)
+else()
+  find_package(kissfft CONFIG REQUIRED COMPONENTS float SHARED)
+endif()
 
 add_library(sotto_privacy STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/accountant.cc
@@ -44,7 +49,7 @@ add_library(sotto_privacy STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/published/sample_level.cc)
 add_library(sotto::privacy ALIAS sotto_privacy)
 target_include_directories(sotto_privacy PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_LIST_DIR}/src>)
-target_link_libraries(sotto_privacy PUBLIC sotto::sdk)
+target_link_libraries(sotto_privacy PUBLIC sotto::sdk PRIVATE kissfft::kissfft)
 sotto_own_sources(sotto_privacy)
 sotto_unity(sotto_privacy EXCEPT
   ${CMAKE_CURRENT_LIST_DIR}/src/accounting/rdp_sum.cc

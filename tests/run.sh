@@ -83,6 +83,7 @@ install_test_packages() {
   # Debian 12 has these headers for Arm alone, which serve.
   ! ${all} || install_packages libstdc++-riscv64-unknown-elf-dev || true
   ! ${all} || install_packages arduino-builder || true
+  ! ${all} || install_packages emscripten node-acorn || true  # examples/tab
   ! ${all} || install_packages dpkg-dev debhelper lintian man-db mmdebstrap || true  # Debian's packages
   ! ${all} || install_packages ccache || true
   # Its service listens nowhere until somebody configures it.
@@ -146,7 +147,7 @@ install_and_fetch() {
   install_test_packages || return
   fetch_promtool || true
   fetch_sources trixie mbedtls=3.6 || true
-  ! ${all} || fetch_sources bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13 libcsv=3.0.3 || true
+  ! ${all} || fetch_sources bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13 libcsv=3.0.3 kissfft=131.1.0 || true
 }
 
 # build PRESET CMAKE_OPTION...

@@ -15,6 +15,7 @@ there. Needs no root and changes nothing outside DEST.
 
 For cross builds:         toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7
 For sotto-client on Arm:  toolchains/fetch-source.sh build/cache bookworm zlib=1.2.13 libcsv=3.0.3
+For sotto-tab.html:       the two above, and kissfft=131.1.0
 For tls_test_mbedtls3:    toolchains/fetch-source.sh build/cache trixie mbedtls=3.6
 For charts in pages:      toolchains/fetch-source.sh build/cache npm uplot=1.6.32
 END

@@ -3,8 +3,8 @@
 
 What is in them follows from sdk/sources.cmake, the public headers and the files of
 toolchains/package. The messages' C code is generated; nanopb and the two functions of Mbed TLS that
-the SDK calls come along under names of their own (sotto_pb_..., sotto_mbedtls_...), so that a
-firmware may have a nanopb and an Mbed TLS beside them. The same sources give the same bytes.
+the SDK calls come along under other names (sotto_pb_..., sotto_mbedtls_...), so a firmware may have a
+nanopb and an Mbed TLS beside them. The same sources give the same bytes.
 """
 import argparse
 import collections
@@ -82,7 +82,7 @@ def declared_functions(headers, prefix):
 
 
 def renaming_header(what, names):
-    lines = [f"/* The functions of {what} under names of their own: a firmware may have another copy of it. */",
+    lines = [f"/* Other names for the functions of {what}: a firmware may have another copy of it. */",
              "#pragma once", ""]
     lines += [f"#define {name} sotto_{name}" for name in names]
     return "\n".join(lines) + "\n"

@@ -48,7 +48,7 @@ Port SystemPort() {
 FrameIo Frames() { return emulated::UartFrames(); }
 void RestartLink() { emulated::DiscardUartFrames(); }
 
-// Files of QEMU's machine; nothing of them is kept in RAM: as after a reset.
+// Files of QEMU's machine. RAM keeps nothing of them, as after a reset.
 PersistentStore Store() {
   static std::optional<emulated::RecordStore> store;
   return store.emplace("bring_up").store();

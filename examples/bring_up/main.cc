@@ -1,5 +1,5 @@
 // The first program of a new board: checks the port, measures, takes part in one private round, and
-// says what it found in ten lines, to be sent back. Part of examples/bring_up.
+// prints its findings in ten lines, which you send back. Part of examples/bring_up.
 //
 // Exit status, where a board has one: the number of lines that say FAILED. It overwrites the
 // records of the board's store.
@@ -22,7 +22,7 @@ char said[1200];  // the lines, each with a 0 at its end
 size_t said_size = 0;
 int failures = 0;
 
-// What does not fit is not said again.
+// Lines that do not fit are not printed again.
 void Say(const Line& line) {
   board::Say(line.text());
   const size_t size = __builtin_strlen(line.text()) + 1;
@@ -65,8 +65,8 @@ const char* Optimisation() {
 #endif
 }
 
-// "clock: ok", or "FAILED clock: it goes back; ports/PORTING.md, 2".
-//   broken   nullptr, or the rule that is broken, which begins with the check's name
+// Prints "clock: ok", or "FAILED clock: it goes back; ports/PORTING.md, 2".
+//   broken   nullptr, or the broken rule, which begins with the check's name
 //   section  of ports/PORTING.md
 // Returns whether it passed.
 bool SayCheck(const Line& passed, const char* broken, const char* section) {
@@ -79,7 +79,7 @@ bool SayCheck(const Line& passed, const char* broken, const char* section) {
   return false;
 }
 
-// The first bytes after a reset: the person at the desk sees that another reset gives others.
+// Prints the first bytes after a reset: a person must see other bytes after another reset.
 bool CheckEntropy(const Port& port) {
   uint8_t bytes[8] = {};
   const bool is_there =
@@ -91,8 +91,8 @@ bool CheckEntropy(const Port& port) {
   return SayCheck(line, is_there ? conformance::CheckEntropy(port) : "entropy: it fails", "3");
 }
 
-// Replaces both records by empty ones. The check wants a store without records, and afterwards its
-// records are worth nothing.
+// Replaces both records by empty ones. The check needs a store without records, and its own records
+// are useless afterwards.
 const char* EmptyStore() {
   const PersistentStore store = board::Store();
   const StoreSlot slots[] = {StoreSlot::kClient, StoreSlot::kPeer};
@@ -112,7 +112,8 @@ void CheckStore() {
   SayCheck(Line() << "store", broken, "5");
 }
 
-// What a round needs. A board that computes other bits, or has a bad generator, must not send any.
+// The conditions of a round. A board that computes other bits, or has a bad generator, must not
+// send an update.
 bool CheckBasics(const Port& port) {
   bool may_send = SayCheck(Line() << "arithmetic", conformance::CheckArithmetic(), "6");
   may_send &= SayCheck(Line() << "clock", conformance::CheckClock(port, board::SleepMs), "2");

@@ -22,7 +22,7 @@ constexpr ModelInfo kModel = MakeModelInfo<Net>("softmax-64-10");
 constexpr uint32_t kMaxFrame = 510;
 constexpr uint16_t kMaxFragment = 512;
 
-// What arrives while the board computes is at most a turn of such frames, 512 bytes on the UART.
+// While the board computes, at most a turn of such frames arrives, 512 bytes on the UART.
 constexpr uint8_t kLinkFrame = 60;
 constexpr uint8_t kLinkWindow = 8;
 
@@ -31,7 +31,7 @@ constexpr uint32_t kReplyMs = 60000;
 constexpr uint32_t kPauseMs = 1000;
 constexpr uint32_t kCloseMs = 2000;
 
-// A board that was reset costs one refused handshake, a wrong key all of them.
+// A reset board has one handshake refused; a board with a wrong key has all of them refused.
 constexpr int kMostRefusals = 4;
 
 float parameters[2 * Net::kParameters];
@@ -60,7 +60,7 @@ Key DeviceSecret() {
   return key;
 }
 
-// A sample that is made up: what is measured is the board.
+// A made-up sample: the round measures the board, not the data.
 Status ReadSample(void*, uint32_t index, Span<float> features, uint32_t* label) {
   *label = index % Net::kClasses;
   for (uint32_t i = 0; i < Net::kInputs; ++i) {
@@ -125,7 +125,7 @@ class Round {
     board::SleepMs(kPauseMs);
   }
 
-  // The update is sent with its last part; the last answer need not come.
+  // With its last part the update is sent; the last answer may be missing.
   void Exchange() {
     Reply reply;
     const Request& request = client_.request();
@@ -218,7 +218,7 @@ class Round {
     CountFrames();
   }
 
-  // How far the board came says where to look.
+  // The last step that succeeded says where to look.
   void Explain(bool is_job_over) {
     if (is_job_over)
       return Fail("the job was over before it asked this board; start another one", "");

@@ -1,5 +1,5 @@
-// One private round of a device over the frames of a UART, with what it found on the way in words.
-// Part of examples/bring_up.
+// One private round of a device over the frames of a UART, with its findings in words. Part of
+// examples/bring_up.
 //
 // One thread. The memory is static: there is one round.
 #pragma once
@@ -12,9 +12,9 @@ namespace sotto {
 
 constexpr uint32_t kRoundSamples = 50;
 
-// Milliseconds and frames are 0 for what did not happen.
+// Milliseconds and frames are 0 for steps that did not happen.
 struct RoundReport {
-  // nullptr: the server has this device's update. Else what is wrong and what to do.
+  // nullptr: the server has this device's update. Else the problem and its remedy.
   const char* failure = nullptr;
   const char* detail = "";  // the status or code behind the failure; may be empty
   uint32_t handshake_ms = 0;
@@ -34,7 +34,7 @@ struct RoundBytes {
 RoundBytes BytesOfRound();
 
 // Takes part in the job of the server behind sotto-gateway until the server has an update, or until
-// SOTTO_ROUND_SECONDS have passed by the port's clock, or until nothing can go better any more.
+// SOTTO_ROUND_SECONDS have passed by the port's clock, or until no further try can succeed.
 //   port  its clock and its entropy have passed their checks
 RoundReport RunRound(const Port& port);
 

@@ -1,19 +1,19 @@
-// A firmware that predicts: a trained model and samples in flash, a line for each sample out. It
-// cannot train, and has neither a heap nor a network. What a line has depends on the model:
+// A firmware that predicts: it has a trained model and samples in flash, and prints a line for each
+// sample. It cannot train, and has neither a heap nor a network. The model decides what a line has:
 //   classes       the class
 //   autoencoder   the prediction error; behind it, if the header has a threshold, 1 for an anomaly
 //                 or 0
 //   regression    the predicted numbers
 // Fractions are hexadecimal, as printf's %a: exact, and read by Python's float.fromhex().
 //
-// Lines go to QEMU's standard error. Exit status: 0 the model says something of all samples, 1 of
-// one it does not, 2 the samples are not of the model's size. Part of examples/classify.
+// Lines go to QEMU's standard error. Exit status: 0 the model predicts for all samples, 1 it fails
+// for one, 2 the samples do not have the model's size. Part of examples/classify.
 #include SOTTO_TRAINED_MODEL
 
 #include "sotto/bytes.h"
 #include "sotto/emulated/semihosting.h"
 
-// The unchanged file. A sensor of yours fills `features` instead.
+// The unchanged file. Your sensor fills `features` instead.
 __asm(
     ".section .rodata.sotto_samples, \"a\"\n"
     ".balign 4\n"
@@ -40,7 +40,7 @@ using SOTTO_MODEL::Net;
 float scratch[sotto::PredictFloats<Net>()];
 float outputs[Net::kOutputs];
 
-// "-0x1.800000p-3": six digits behind the point are all that a float32 has.
+// "-0x1.800000p-3": six digits behind the point hold every bit of a float32.
 void Print(float value) {
   const uint32_t bits = sotto::FloatBits(value);
   const uint32_t exponent = (bits >> 23) & 0xff;  // 0: zero, or below all that have a leading 1

@@ -1,4 +1,4 @@
-// What a model says of the device's samples. Part of examples/cortex_m.
+// A model's predictions for the device's samples. Part of examples/cortex_m.
 #pragma once
 
 #include "sotto/model_info.h"
@@ -13,8 +13,8 @@ constexpr size_t ClassifyFloats(const ModelInfo& model) {
 }
 
 // Prints a line "classes: 9 0 0 3", the model's answer to each sample, then "40 of 50 are right",
-// those with that label. A product acts on the class of what its sensor measures, which has no
-// label.
+// the number of answers that agree with the label. A product acts on the class of a sensor's
+// sample, which has no label.
 //   model       tells classes apart
 //   parameters  [model.parameters] finite
 //   samples     their features are raw: the model's steps prepare them, as in a training

@@ -1,4 +1,4 @@
-// SOTTO_FRAMES is the largest frame, in bytes. A radio of yours takes the place of UartFrames().
+// SOTTO_FRAMES is the largest frame, in bytes. Your radio replaces UartFrames().
 #include "link_pipe.h"
 #include "sotto/bytes.h"
 #include "sotto/emulated/uart.h"

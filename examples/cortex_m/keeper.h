@@ -2,7 +2,7 @@
 // examples/cortex_m.
 //
 //   start    says which release is in flash and classifies with it, without a server
-//   then     asks for the newest release: a difference from what is in flash, or nothing new
+//   then     asks for the newest release: it gets a difference from the model in flash, or nothing
 //   a fetch  writes the flash, then the record beside it (sotto/kept_model.h)
 //   a wait   classifies with a new release
 //   a round  writes its model to the same flash. Until the next fetch there is no release then, and
@@ -10,8 +10,8 @@
 //
 // While it waits it asks again once an hour.
 //
-// How long a classification takes tells how many samples there are. So nothing is classified
-// between two messages, but within a wait, whose end does not move. One thread.
+// The time of a classification reveals the number of samples. So the board classifies within a
+// wait, whose end does not move, and never between two messages. One thread.
 #pragma once
 
 #include "sotto/kept_model.h"

@@ -1,7 +1,7 @@
 // The bytes below TLS, which never block. Part of examples/cortex_m.
 //
-// uart_pipe.cc: the UART as it is. frame_pipe.cc: a frame link over the UART, which repairs what
-// the UART loses; the program sotto-gateway is its other end. CMakeLists.txt chooses. One thread.
+// uart_pipe.cc: the UART as it is. frame_pipe.cc: a frame link over the UART, which repairs the
+// UART's losses; the program sotto-gateway is its other end. CMakeLists.txt chooses. One thread.
 #pragma once
 
 #include "sotto/port.h"
@@ -9,7 +9,7 @@
 
 namespace sotto {
 
-// Begins anew: what an earlier session left is dropped. Returns kOk or kEntropyFailed.
+// Begins a new session, and drops the bytes of an earlier one. Returns kOk or kEntropyFailed.
 Status OpenPipe(const Port& port);
 
 // As TlsIo's calls.

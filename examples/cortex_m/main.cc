@@ -5,8 +5,8 @@
 // from the wrong files, 3 the device refuses the job, or the server, which has proved who it is,
 // the device's model. A real board would not exit, but wait for the next job.
 //
-// Built with SOTTO_KEEP_MODEL it does so: its model lies in flash, it fetches the released one and
-// classifies its samples with it, see keeper.h. One thread. Part of examples/cortex_m.
+// Built with SOTTO_KEEP_MODEL it waits: its model lies in flash, and it fetches the released model
+// and classifies its samples with it, see keeper.h. One thread. Part of examples/cortex_m.
 #include SOTTO_DEVICE_KEY
 #include SOTTO_DEVICE_NET
 
@@ -45,8 +45,8 @@ constexpr bool kKeepsModel = SOTTO_KEEP_MODEL;
 static_assert(!kKeepsModel || (Net::kClasses > 0 && Net::kArithmetic == nn::Arithmetic::kFloat32),
               "classify.h has no memory for another net");
 
-// Before a wait of so long, in milliseconds, the link is closed, if its session resumes: a radio
-// can sleep then. A board that sleeps itself keeps its RAM, in which the session is, or makes a
+// The least wait, in milliseconds, before which the board closes the link if its session resumes: a
+// radio can then sleep. A board that sleeps itself keeps its RAM, which has the session, or makes a
 // full handshake.
 [[maybe_unused]] constexpr uint32_t kCloseBeforeMs = 2000;
 
@@ -91,7 +91,8 @@ void PrintRound(const TrainTask& task) {
   Print(": ");
 }
 
-// "mean loss 0.693": falls from round to round while the net learns. It stays on the device.
+// Prints "mean loss 0.693", which falls from round to round while the net learns. It stays on the
+// device.
 void ReportLoss(const Client& client) {
   const float loss = client.mean_loss();
   if (!(loss < 1e6f)) return;
@@ -140,8 +141,8 @@ void ReportFailure(const Client& client, Status status) {
   Print("\n");
 }
 
-// Why every later round would fail, too; nullptr: it need not. Only for the reply of an
-// authenticated server: whatever happens before that is tried again.
+// Why every later round would also fail; nullptr: a later round may succeed. Only for the reply of
+// an authenticated server: the board repeats everything before that.
 const char* ReasonToEnd(Status status, const Reply& reply) {
   if (reply.kind == Reply::Kind::kTrain && status == Status::kPeerRefused) {
     return "this job has too little privacy for this device\n";
@@ -158,8 +159,8 @@ bool IsInFetch(const Client& client) {
          client.state() == Client::State::kFetchRelease;
 }
 
-// The wait that the client asks for. Between two polls a session that resumes is closed. Within a
-// round the link stays as it is: when such a wait begins tells how long the training took.
+// Waits as the client asks. Between two polls the board closes a session that resumes. Within a
+// round the link stays as it is: the beginning of such a wait tells how long the training took.
 void Wait(Client& client, [[maybe_unused]] ServerLink& link, [[maybe_unused]] Keeper* keeper) {
   const uint64_t end_ms = emulated::NowMs() + client.wait_ms();
   if constexpr (kKeepsModel) keeper->OnWait(emulated::NowMs());

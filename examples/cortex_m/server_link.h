@@ -26,9 +26,10 @@ constexpr size_t kFrameBytes = kFrameHeaderSize + 2 * kMaxFrame;
 
 // How long the link waits, in milliseconds. CMakeLists.txt has the values.
 struct LinkTimes {
-  // Without a byte in either direction for so long the session is given up. Longer than an answer's
-  // first byte takes: twice the delay of the line, the frame in between where a gateway passes it
-  // on as a whole, and a second for the server. A lost link is noticed that much later.
+  // The session is given up after this time without a byte in either direction. Set it longer than
+  // the first byte of an answer takes: twice the delay of the line, the frame in between where a
+  // gateway passes it on as a whole, and a second for the server. The device notices a lost link
+  // after this time.
   uint32_t silence_ms = SOTTO_LINK_SILENCE_MS;
 
   // The first pause before a session, half of it at least, and the longest after many failures.

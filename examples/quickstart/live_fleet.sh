@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A live fleet on this machine: a server, four devices with keys of their own, two rounds over TLS.
+# A live fleet on this machine: a server, four devices, each with its own key, two rounds over TLS.
 set -euo pipefail
 
 usage() {

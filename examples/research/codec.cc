@@ -2,7 +2,7 @@
 //   sign          the sign of each coordinate, times C / sqrt(d): of norm C at most, but no noise
 //                 is stated, so its runs say NO PRIVACY. Bernstein et al., "signSGD" (2018).
 //   sixteen-bits  f(u) = u, so the stretch is 1; Gaussian noise of noise_sigma; then each noisy
-//                 value is rounded to a grid of sigma / 64, which looks at nothing else.
+//                 value is rounded to a grid of sigma / 64, which depends on nothing else.
 #include <algorithm>
 #include <cmath>
 #include <vector>

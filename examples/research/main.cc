@@ -1,4 +1,4 @@
-// Sotto with four methods of our own. All of the program: the methods are in the files beside it.
+// Sotto with four own methods. This is the whole program: the methods are in the files beside it.
 #include <cstdio>
 #include <exception>
 

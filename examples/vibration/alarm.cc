@@ -2,9 +2,9 @@
 // come in, and when most of a day's windows are unlike a sound motor's, the board raises the
 // alarm. It cannot train, and has neither a heap nor a network.
 //
-// The motor is the one of motor.h, whose bearing wears from day 20 on: twice as much each six days,
-// until the motor must stop. Messages go to QEMU's standard error. Exit status: 0 the alarm came
-// before that, 1 it came too late, 2 it came while the bearing was sound. Part of
+// motor.h has the motor. Its bearing wears from day 20 on: twice as much each six days, until the
+// motor must stop. Messages go to QEMU's standard error. Exit status: 0 the alarm came before the
+// motor stopped, 1 it came too late, 2 it came while the bearing was sound. Part of
 // examples/vibration.
 #include SOTTO_TRAINED_MODEL
 
@@ -42,7 +42,7 @@ bool IsUnlikeSoundMotors(vibration::Motor* motor) {
   return status != sotto::Status::kOk || error > kThreshold;
 }
 
-// Whether most of a day's windows are.
+// Whether most of a day's windows are unlike a sound motor's.
 bool IsAlarm(vibration::Motor* motor) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < kWindows; ++i) count += IsUnlikeSoundMotors(motor) ? 1 : 0;

@@ -12,7 +12,7 @@
 #include "sotto/models.h"
 #include "sotto/predict.h"
 
-// The unchanged file. A microphone of yours fills a ring of the last second instead.
+// The unchanged file. Your microphone fills a ring of the last second instead.
 __asm(
     ".section .rodata.sotto_stream, \"a\"\n"
     ".balign 4\n"

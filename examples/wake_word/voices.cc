@@ -7,9 +7,9 @@
 //   FOLDER/unseen/VOICE-1/{other,word}/*.wav    every fifth voice; it is in no home
 //   FOLDER/stream.wav, stream.csv               one of these speaks; where the words begin
 //
-// --word is what the homes learn, "okay sotto" if it is not named: a word or a few, of a to z, that
-// take less than a second. The same seed (1) gives the same bytes with the same espeak-ng, and a
-// home is the same in a larger fleet. Part of examples/wake_word.
+// --word is the word that the homes learn: one word or a few, of a to z, that take less than a
+// second; "okay sotto" by default. The same seed (1) gives the same bytes with the same espeak-ng,
+// and a home is the same in a larger fleet. Part of examples/wake_word.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -89,8 +89,8 @@ std::string OutputOf(const std::string& command) {
   return output;
 }
 
-// The names behind "!v/" in the list of voices, without those that a shell would not take as they
-// are.
+// The names behind "!v/" in the list of voices, without names that a shell would not take
+// unchanged.
 std::vector<std::string> Voices() {
   const std::string list = OutputOf("espeak-ng --voices=variant");
   std::vector<std::string> voices;

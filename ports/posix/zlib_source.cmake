@@ -1,4 +1,4 @@
-# zlib from source, fmt, CLI11 and toml++ as headers. To be included by this folder's CMakeLists.txt,
+# zlib from source, fmt, CLI11, toml++ and nlohmann-json as headers. To be included by this folder's CMakeLists.txt,
 # for foreign Linux.
 if(NOT EXISTS ${SOTTO_ZLIB_SOURCE_DIR}/gzread.c)
   message(FATAL_ERROR "There is no ${SOTTO_ZLIB_SOURCE_DIR}/gzread.c. Fetch the source once:\n"
@@ -23,6 +23,9 @@ file(MAKE_DIRECTORY ${sotto_data_includes})
 file(CREATE_LINK ${SOTTO_CLI11_INCLUDE_DIR}/CLI ${sotto_data_includes}/CLI SYMBOLIC)
 file(CREATE_LINK ${SOTTO_TOMLPLUSPLUS_INCLUDE_DIR}/toml++ ${sotto_data_includes}/toml++ SYMBOLIC)
 file(CREATE_LINK ${SOTTO_FMT_INCLUDE_DIR}/fmt ${sotto_data_includes}/fmt SYMBOLIC)
+if(SOTTO_JSON_INCLUDE_DIR)
+  file(CREATE_LINK ${SOTTO_JSON_INCLUDE_DIR}/nlohmann ${sotto_data_includes}/nlohmann SYMBOLIC)
+endif()
 add_library(sotto_fmt INTERFACE)
 add_library(fmt::fmt ALIAS sotto_fmt)
 target_compile_definitions(sotto_fmt INTERFACE FMT_HEADER_ONLY)

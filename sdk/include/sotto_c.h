@@ -23,13 +23,13 @@
  * function that names the model. One C++ file of the firmware defines that function: it defines
  * SOTTO_DEFINE_MODELS and includes the header.
  *
- * The link is the caller's. sotto_c_link.h is one over TLS. What only C++ has: models in flash that
- * outlive a reset, the ledger of private noise, the frame link, peers without a server.
+ * The link is the caller's; sotto_c_link.h has one over TLS. Only C++ has: models in flash that
+ * survive a reset, the ledger of private noise, the frame link, peers without a server.
  *
- * Ownership: every pointer of a configuration must outlive the client; the SDK allocates nothing and
- * keeps nothing behind. A sotto_client is opaque and may not be copied. One thread at a time. What
- * the functions do, and what they cost, is in the C++ headers: sotto/client.h, sotto/predict.h,
- * sotto/port.h, sotto/sample_source.h, sotto/self_test.h.
+ * Ownership: every pointer of a configuration must outlive the client; the SDK allocates nothing. A
+ * sotto_client is opaque and may not be copied. One thread at a time. The C++ headers describe the
+ * functions and their costs in full: sotto/client.h, sotto/predict.h, sotto/port.h,
+ * sotto/sample_source.h, sotto/self_test.h.
  */
 #ifndef SOTTO_C_H_
 #define SOTTO_C_H_
@@ -65,8 +65,8 @@ enum {
 /* The status as text, "kOk" for example. */
 const char* sotto_status_name(sotto_status status);
 
-/* SOTTO_OK if this build computes the bits that every device and the server compute; else
- * SOTTO_MISMATCH, and this build must not take part. Once, at the start of a program. */
+/* Returns SOTTO_OK if this build computes the same bits as every device and the server; else
+ * SOTTO_MISMATCH, and this build must not take part. Call it once, at the start of a program. */
 sotto_status sotto_self_test(void);
 
 /* A net: a sotto::ModelInfo. */
@@ -75,9 +75,9 @@ typedef struct sotto_model sotto_model;
 /* Samples of the device: sotto::SampleSource.
  *   read  writes sample `index`, which is below count: all of the model's features (raw, finite, or
  *         NaN for a number that the model fills) and its class, unless the model has none. Any
- *         status but SOTTO_OK ends the training. The same sample for the same index throughout a
- *         round.
- *   read_vector  in place of read, for a model whose target is a vector [outputs] */
+ *         status but SOTTO_OK ends the training. It gives the same sample for the same index
+ *         throughout a round.
+ *   read_vector  instead of read, for a model whose target is a vector [outputs] */
 typedef struct {
   uint32_t count;
   sotto_status (*read)(void* context, uint32_t index, float* features, uint32_t* label);
@@ -85,9 +85,9 @@ typedef struct {
   void* context;
 } sotto_samples;
 
-/* What the board gives: sotto::Port.
- *   now_ms   milliseconds since any start; never goes back
- *   entropy  fills `size` bytes that nobody can predict; SOTTO_OK or SOTTO_ENTROPY_FAILED */
+/* The board's clock and entropy: sotto::Port.
+ *   now_ms   returns the milliseconds since an arbitrary start; never decreases
+ *   entropy  writes `size` unpredictable bytes; returns SOTTO_OK or SOTTO_ENTROPY_FAILED */
 typedef struct {
   uint64_t (*now_ms)(void* context);
   sotto_status (*entropy)(void* context, uint8_t* out, size_t size);
@@ -112,7 +112,7 @@ typedef struct {
   size_t workspace_size;
   uint32_t max_batch; /* samples in the largest mini-batch, as the model's header has it; 0: 16 */
   uint32_t max_frame; /* bytes of the largest frame's body, 256 to 65535; 0: 1024 */
-  uint32_t hold_ms;   /* the server may hold its answer for so long; 0: the device polls */
+  uint32_t hold_ms;   /* longest time for which the server may hold its answer; 0: poll */
   int stays;          /* not 0: when a job is over the device waits for the next one */
   int allow_training_without_privacy; /* not 0: takes part in jobs without noise, too */
   /* A task with less private noise is refused; in units of 2^-20 of the multiplier. 0: the server
@@ -123,7 +123,7 @@ typedef struct {
 /* Bytes of a client on a machine of 32-bit pointers and on one of 64-bit pointers. */
 #define SOTTO_CLIENT_SIZE (sizeof(void*) > 4 ? 3584 : 3072)
 
-/* The caller's memory for a client; its contents are the SDK's. */
+/* The caller's memory for a client; only the SDK uses its contents. */
 typedef union {
   uint64_t align;
   uint8_t bytes[SOTTO_CLIENT_SIZE];
@@ -136,19 +136,19 @@ typedef enum {
   SOTTO_DONE = 3   /* the job is over */
 } sotto_progress;
 
-/* Makes a client of the memory. SOTTO_OK, SOTTO_INVALID_ARGUMENT for a configuration that is bad or
- * lacks what is required, or SOTTO_BUFFER_TOO_SMALL for a workspace that holds no batch. Unless it
- * returns SOTTO_OK there is no client, and nothing to destroy. */
+/* Makes a client in the memory. Returns SOTTO_OK, SOTTO_INVALID_ARGUMENT for a configuration that
+ * is bad or lacks a required field, or SOTTO_BUFFER_TOO_SMALL for a workspace that holds no batch.
+ * Unless it returns SOTTO_OK there is no client, and nothing to destroy. */
 sotto_status sotto_client_init(sotto_client* client, const sotto_client_config* config);
 
 /* Wipes the secret and all keys. The memory may be used anew. */
 void sotto_client_destroy(sotto_client* client);
 
-/* At most one mini-batch, or one request. Any status but SOTTO_OK: the round is given up, and the
- * next step starts anew. */
+/* Does at most one mini-batch, or prepares one request. On any status but SOTTO_OK the round is
+ * given up, and the next step starts again. */
 sotto_status sotto_client_step(sotto_client* client, sotto_progress* progress);
 
-/* The request as a frame: its length in two bytes, little endian, and its body.
+/* Writes the request as a frame: its length in two bytes, little endian, and its body.
  *   frame     [capacity]; 2 + max_frame bytes always suffice
  *   size      bytes of the frame */
 sotto_status sotto_client_request(const sotto_client* client, uint8_t* frame, size_t capacity,
@@ -158,7 +158,7 @@ sotto_status sotto_client_request(const sotto_client* client, uint8_t* frame, si
  * SOTTO_MALFORMED for bytes that are no reply; else the statuses of sotto::Client::OnReply(). */
 sotto_status sotto_client_reply(sotto_client* client, const uint8_t* body, size_t size);
 
-/* For every link that was cut or closed. */
+/* Call it for every link that was cut or closed. */
 void sotto_client_link_lost(sotto_client* client);
 
 uint32_t sotto_client_wait_ms(const sotto_client* client);
@@ -166,26 +166,25 @@ uint32_t sotto_client_wait_ms(const sotto_client* client);
 int sotto_client_is_refused(const sotto_client* client);
 /* The code of the last error that the server answered: sotto::ErrorCode. */
 uint8_t sotto_client_error(const sotto_client* client);
-/* Of the last training. */
+/* The mean loss of the last training. */
 float sotto_client_mean_loss(const sotto_client* client);
 /* The round's model, or a released one: [parameters], at the beginning of `vectors`. */
 const float* sotto_client_model(const sotto_client* client);
 
-/* Asks for the newest released model, between two rounds or after the job: go on with the loop until
- * sotto_client_is_fetching() is 0. */
+/* Asks for the newest released model, between two rounds or after the job: go on with the loop
+ * until sotto_client_is_fetching() is 0. */
 void sotto_client_fetch_release(sotto_client* client);
 int sotto_client_is_fetching(const sotto_client* client);
 /* Not 0: sotto_client_model() is a released model. */
 int sotto_client_holds_release(const sotto_client* client);
-/* Of that release, the prediction error above which a sample is an anomaly; 0: it came without one. */
+/* The release's prediction error above which a sample is an anomaly; 0: it has none. */
 float sotto_client_threshold(const sotto_client* client);
 
 /* Floats of scratch memory for a prediction. The model's header has it as a constant. */
 size_t sotto_predict_floats(const sotto_model* model);
 
-/* The outputs of a net for a sample: of classes their scores.
- *   parameters  [parameters of the model] float32, as sotto_client_model() or an exported header has
- *               them
+/* Computes the outputs of a net for a sample: the scores of the classes, or the predicted numbers.
+ *   parameters  [parameters of the model] float32, of sotto_client_model() or an exported header
  *   features    [inputs] raw; the model prepares them
  *   scratch     [scratch_floats], at least sotto_predict_floats()
  *   outputs     [outputs]
@@ -193,9 +192,9 @@ size_t sotto_predict_floats(const sotto_model* model);
 sotto_status sotto_predict(const sotto_model* model, const float* parameters, const float* features,
                            float* scratch, size_t scratch_floats, float* outputs);
 
-/* How far the outputs are from what they should be: the loss of a training with the mean squared error.
+/* Computes the prediction error of a sample: its loss in a training with the mean squared error.
  * The arguments of sotto_predict(), and
- *   target  [outputs] of a regression; NULL of an autoencoder, whose target is the sample
+ *   target  [outputs] for a regression; NULL for an autoencoder, whose target is the sample
  *   error   as sotto::PredictionError() computes it
  * The statuses of sotto::PredictionError(). */
 sotto_status sotto_prediction_error(const sotto_model* model, const float* parameters,

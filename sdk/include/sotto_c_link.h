@@ -1,5 +1,5 @@
-/* A device's link to the server for programs in C (C99 or later): frames inside TLS. Part of sotto/c,
- * in the library sotto::tls.
+/* A device's link to the server for programs in C (C99 or later): frames inside TLS.
+ * Part of sotto/c, in the library sotto::tls.
  *
  *   static sotto_link link;                                   the caller's memory
  *   static uint8_t answer[1024];                              [max_frame of the client]
@@ -19,7 +19,7 @@
  *   sotto_client_link_lost(&client);
  *
  * No call waits. Any status but SOTTO_OK and SOTTO_WOULD_BLOCK means that the link is dead: open a
- * new connection after a pause, and begin anew. What the statuses mean is in sotto/secure_link.h.
+ * new connection after a pause, and begin again. sotto/secure_link.h explains the statuses.
  * The link itself uses no heap; Mbed TLS allocates a session's buffers (sotto/tls.h). One thread at
  * a time.
  */
@@ -35,7 +35,7 @@ extern "C" {
 /* Zeros are the defaults of what is not said to be required.
  *   send  takes up to `size` >= 1 bytes; returns how many it took, 0 if it can take none now, a
  *         negative number if the connection is lost
- *   recv  the same for bytes that arrive; closed by the server counts as lost
+ *   recv  the same for arriving bytes; a connection that the server closed counts as lost
  * Neither may block. */
 typedef struct {
   const char* device_id; /* required: the same as the client's */
@@ -51,19 +51,19 @@ typedef struct {
 /* Bytes of a link on a machine of 32-bit pointers and on one of 64-bit pointers. */
 #define SOTTO_LINK_SIZE (sizeof(void*) > 4 ? 3072 : 2304)
 
-/* The caller's memory for a link; its contents are the SDK's. It may not be copied. */
+/* The caller's memory for a link; only the SDK uses its contents. It may not be copied. */
 typedef union {
   uint64_t align[2];
   uint8_t bytes[SOTTO_LINK_SIZE];
 } sotto_link;
 
-/* Makes a link of the memory. The device's id and what the contexts point to must outlive it.
+/* Makes a link in the memory. The device's id and the contexts' objects must outlive it.
  *   receive  [size] for a frame's body, which sotto_link_exchange() gives; must outlive the link
- * SOTTO_OK, or SOTTO_INVALID_ARGUMENT for what is missing: there is then no link. */
+ * Returns SOTTO_OK, or SOTTO_INVALID_ARGUMENT if a field is missing: there is then no link. */
 sotto_status sotto_link_init(sotto_link* link, const sotto_link_config* config, uint8_t* receive,
                              size_t size);
 
-/* Wipes the secret, the session and what it would resume. The memory may be used anew. */
+/* Wipes the secret, the session and the data for its resumption. The memory may be used again. */
 void sotto_link_destroy(sotto_link* link);
 
 /* Starts a session on a new connection. SOTTO_OK, SOTTO_INVALID_ARGUMENT, SOTTO_ENTROPY_FAILED or
@@ -73,12 +73,12 @@ sotto_status sotto_link_begin(sotto_link* link);
 /* Sends as much of the frame, or receives as much of its answer, as is possible now.
  *   frame  of sotto_client_request(); the same bytes until the answer is complete
  *   body   of the answer, valid until the next exchange
- * SOTTO_OK when the answer is complete, SOTTO_WOULD_BLOCK, SOTTO_INVALID_ARGUMENT for no frame, or
- * what ended the link. */
+ * Returns SOTTO_OK when the answer is complete, SOTTO_WOULD_BLOCK, SOTTO_INVALID_ARGUMENT without a
+ * frame, or the status that ended the link. */
 sotto_status sotto_link_exchange(sotto_link* link, const uint8_t* frame, size_t frame_size,
                                  const uint8_t** body, size_t* body_size);
 
-/* Says goodbye, as far as the connection takes it at once. */
+/* Ends the session; tells the server if the connection takes the bytes at once. */
 void sotto_link_close(sotto_link* link);
 
 /* After SOTTO_WOULD_BLOCK, not 0: the connection must take bytes first. */

@@ -1,6 +1,7 @@
 // What other programs read of `sotto` and `sotto-lab`: their options, and why a command failed.
 #include <cstdio>
 #include <fmt/format.h>
+#include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <set>
@@ -173,6 +174,48 @@ TEST(ForPrograms, AFailureOfACommandIsToldAsJson) {
                              1);
   EXPECT_EQ(lab["program"], "sotto-lab");
   EXPECT_EQ(lab["option"], "--json");
+}
+
+TEST(ForPrograms, ProgramsOfADeviceTellTheirFailuresAsJson) {
+  const std::vector<std::string> programs = {SOTTO_CLIENT_PROGRAM, SOTTO_GATEWAY_PROGRAM,
+                                             SOTTO_SHARD_PROGRAM};
+  for (const std::string& program : programs) {
+    const Json failure = FailureOf(program + " --errors json --nonsense", 2);
+    EXPECT_EQ(failure["program"], program.substr(program.rfind('/') + 1));
+    EXPECT_EQ(failure["option"], "--nonsense");
+    EXPECT_NE(failure["advice"], nullptr);
+  }
+  const std::string none = TestFile("none.key");
+  const Json client = FailureOf(fmt::format("{} --errors=json --server localhost:1 --key {} --data x.csv --once",
+                                            SOTTO_CLIENT_PROGRAM, none),
+                                2);
+  EXPECT_NE(client["error"].get<std::string>().find(none), std::string::npos);
+  const Json gateway = FailureOf(SOTTO_GATEWAY_PROGRAM " --errors json --server localhost:1", 2);
+  EXPECT_EQ(gateway["program"], "sotto-gateway");
+  const Json shard = FailureOf(fmt::format("{} --errors json --data {}.csv --device 0 --out {}",
+                                           SOTTO_SHARD_PROGRAM, none, TestFile("shard")),
+                               1);
+  EXPECT_NE(shard["error"].get<std::string>().find("none.key.csv"), std::string::npos);
+}
+
+TEST(ForPrograms, ADeviceThatFindsNoServerTellsItAsJson) {
+  const std::string store = TestFile("fleet.db");
+  const Outcome made = RunCommand(fmt::format("{} keys new {} --count 1 --out {} 2>&1",
+                                              SOTTO_PROGRAM, store, TestFile("keys")));
+  ASSERT_EQ(made.exit_code, 0) << made.output;
+  const std::string samples = TestFile("samples.csv");
+  std::ofstream file(samples);
+  for (int row = 0; row < 20; ++row) {
+    for (int column = 0; column < 64; ++column) file << (column == row % 10 ? "1," : "0,");
+    file << row % 10 << "\n";
+  }
+  file.close();
+  const Json client = FailureOf(
+      fmt::format("{} --errors json --server 127.0.0.1:9 --key {}/device-000000.key --data {} "
+                  "--model softmax-64-10 --once --give-up 0.1",
+                  SOTTO_CLIENT_PROGRAM, TestFile("keys"), samples),
+      4);
+  EXPECT_EQ(client["program"], "sotto-client");
 }
 
 TEST(ForPrograms, WithoutTheOptionAFailureIsAText) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # hosting.sh SOURCE_DIR BUILD_DIR WORK_DIR BIN_DIR
 # Follows server/HOSTING.md: its sh blocks run in their order, with the real programs, below WORK_DIR instead of
-# / and on ports of their own. What needs root, systemd, a firewall or a second machine is played; the
+# / and on free ports. What needs root, systemd, a firewall or a second machine is played; the
 # services' programs are started as the units say. Real devices take part. Between the blocks:
 #   - the page and the metrics answer with the token, and not without; through nginx, too, if it is there
 #   - every metric of the alerts exists; promtool, if it is there, agrees with the alerts and the configuration

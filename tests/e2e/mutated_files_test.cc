@@ -332,7 +332,7 @@ const std::set<std::string> kNamesNoFileToRead = {
 
 // ---- Reading
 
-// Why an answer is none of those that are allowed; empty: it is one.
+// Why an answer is not an allowed one; empty: it is allowed.
 std::string WhatIsWrong(const Kind& kind, const std::string& file, int status, std::string says) {
   if (status < 0 || status > kMostStatus) return fmt::format("exit status {}", status);
   if (status == 0 || status == kMostStatus) return "";

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # postgres.sh WORK_DIR BIN
-# Stores in PostgreSQL: the suites of a store on this kind of it, and databases with standbys of their own:
+# Stores in PostgreSQL: the suites of a store on this kind of it, and databases with their own standbys:
 #   - no server serves a database whose commits do not wait for every standby; one that waits is served, and the
 #     standby, promoted, has all
 #   - a standby that missed commits is found by the first receipt of a device

@@ -56,7 +56,7 @@ TEST(Shares, AnEvaluationOnDevicesThatHoldNothingOutIsRefused) {
       << refused.output;
   const Outcome too_few = Sotto(fleet + "0.1 --samples-per-device 4");
   EXPECT_NE(too_few.exit_code, 0);
-  EXPECT_NE(too_few.output.find("no device has so many samples"), std::string::npos)
+  EXPECT_NE(too_few.output.find("every device has too few samples"), std::string::npos)
       << too_few.output;
   EXPECT_EQ(Sotto(fleet + "0.1").exit_code, 0);
 }

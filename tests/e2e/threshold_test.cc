@@ -181,7 +181,7 @@ TEST_F(Thresholds, AreAttachedToAFile) {
     EXPECT_NE(predicted.output.find("\n0.0533333384,1,"), std::string::npos) << predicted.output;
   }
   ExpectUsageError("model attach " + Source("detector.toml") + " --threshold 1",
-                   "it has parameters alone, and no place for a threshold");
+                   "it has only parameters, and no place for a threshold");
   ExpectUsageError(Of("detector.toml", "normal.csv") + " --quantile 0.75 --attach",
                    "no place for a threshold");
   ExpectUsageError("model attach " + Path("model.npz") + net + " --threshold 0", "--threshold");

@@ -77,10 +77,10 @@ class Postgres {
   // The advisory lock of who serves. False: another session has it.
   bool TryLock(const SharedSession& session);
 
-  // All sessions end, and none begins for so long.
+  // All sessions end, and none begins for `away_ms`.
   void Restart(uint64_t away_ms);
-  // The same; then a state of so many commits before this one is the database. Returns false,
-  // and does nothing, if there were not so many.
+  // The same; then the database has its state of `lost_commits` commits ago. Returns false, and
+  // does nothing, if there were fewer.
   bool Promote(uint32_t lost_commits, uint64_t away_ms);
   bool is_up() const { return is_up_; }
   // What is committed now, no standby lacks.
@@ -169,7 +169,7 @@ class SimulatedPlace final : public StorePlace {
   std::shared_ptr<Watched> watched_;  // from Claim() on
 };
 
-// The bytes of a store with so many devices, and nothing else; the same in each call.
+// The bytes of a store with this many devices, and nothing else; the same in each call.
 std::shared_ptr<const Postgres::Image> NewStore();
 
 constexpr uint32_t kFleet = 12;

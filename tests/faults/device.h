@@ -28,7 +28,7 @@ class SimulatedDevice {
                   const ModelInfo& model, uint32_t index, const Device& identity);
 
   void Start() { StepLater(world_.Below(1000)); }
-  // No message reaches this server, or comes from it, for so long.
+  // No message reaches this server, or comes from it, for `ms`.
   void CutFrom(size_t server, uint64_t ms);
 
  private:

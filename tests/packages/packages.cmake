@@ -20,6 +20,15 @@ add_test(NAME packages.debian
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/packages/debian.sh ${PROJECT_SOURCE_DIR}
                  ${CMAKE_CURRENT_BINARY_DIR}/packages/debian ${PROJECT_BINARY_DIR})
 set_tests_properties(packages.debian PROPERTIES LABELS packages SKIP_RETURN_CODE 77 TIMEOUT 1200 COST 300)
+# examples/tab, compiled once.
+add_test(NAME packages.tab
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/packages/tab.sh ${PROJECT_SOURCE_DIR}
+                 ${CMAKE_CURRENT_BINARY_DIR}/packages/tab $<TARGET_FILE:sotto_cli>)
+set_tests_properties(packages.tab PROPERTIES LABELS packages SKIP_RETURN_CODE 77 TIMEOUT 1200 COST 250)
+add_test(NAME packages.release
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/packages/release.sh ${PROJECT_SOURCE_DIR}
+                 ${CMAKE_CURRENT_BINARY_DIR}/packages/release)
+set_tests_properties(packages.release PROPERTIES LABELS packages SKIP_RETURN_CODE 77 TIMEOUT 300)
 foreach(form arduino esp_idf fetch_content flat zephyr)
   sotto_package_test(${form})
 endforeach()

@@ -62,7 +62,8 @@ check_commands() {
       '$ examples/quickstart/run.sh') ;;                             # e2e.quickstart
       '$ tests/run.sh') ;;                                           # runs this test
       '$ cmake --preset host' | '$ cmake --build --preset host') ;;  # tests/run.sh
-      '$ toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13 libcsv=3.0.3') ;;  # tests/run.sh
+      '$ toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7 zlib=1.2.13 libcsv=3.0.3 kissfft=131.1.0') ;;  # tests/run.sh
+      '$ cmake --preset tab' | '$ cmake --build --preset tab') ;;   # packages.tab
       '$ toolchains/fetch-source.sh build/cache npm uplot=1.6.32') ;;  # the quickstart
       '$ toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7') ;;  # the same as a part of the first
       '$ toolchains/package.py') ;;                                    # packages.make

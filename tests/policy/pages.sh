@@ -40,8 +40,8 @@ write_page_files() {
   return "${status}"
 }
 
-# play_commands COMMANDS BIN: in a shell of their own, with the programs of BIN and the sources of source_dir; what
-# they print goes to output.txt. Returns non-zero, and prints its end, if one fails.
+# play_commands COMMANDS BIN: runs them in a new shell, with the programs of BIN and the sources of source_dir; their
+# output goes to output.txt. Returns non-zero, and prints the output's end, if one fails.
 play_commands() {
   local commands="${1//build\/host\/bin\//$2/}"
   commands="${commands// examples\// ${source_dir:?}/examples/}"

@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$1"
 update="${2:-}"
 allowed=tests/policy/phrases.txt
-phrases='whoever|that of|those of|tells of|comes by|such a one|of its own|none before'
+phrases='whoever|that of|those of|tells of|comes by|such a one|of its own|none before|of their own|for so long|be had|is none of'
 if ! git rev-parse --is-inside-work-tree > /dev/null 2>&1; then
   echo "skipped: not a Git checkout"
   exit 77
@@ -19,8 +19,8 @@ fi
 
 # Prints lines COUNT PHRASE FILE. Indentation and comment signs are no part of a text.
 count_phrases() {
-  # shellcheck disable=SC2016  # the $ are those of awk
-  git ls-files -z -- '*.h' '*.cc' '*.md' '*.sh' '*.py' '*.toml' '*.proto' '*.cmake' '*CMakeLists.txt' \
+  # shellcheck disable=SC2016  # awk has the $
+  git ls-files -z -- '*.h' '*.cc' '*.c' '*.inc' '*.md' '*.sh' '*.py' '*.js' '*.html' '*.toml' '*.proto' '*.cmake' '*CMakeLists.txt' \
     ':!tests/policy/phrases.sh' |
     xargs -0 awk -v phrases="${phrases}" '
       function count_file(  n, names, i, copy, count) {

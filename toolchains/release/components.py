@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lists what of others is in a release's files: a CycloneDX list of components, and the texts of their licences.
 
-COMPONENTS is the one list. A version is that of the source in build/cache or of the Debian package that the build
+COMPONENTS is the one list. The version comes from the source in build/cache or from the Debian package that the build
 took; the licence's text comes from the same place. A file of the release that no pattern knows is an error.
 """
 import argparse
@@ -69,7 +69,7 @@ COMPONENTS = [
               CLIENT + WHEEL),
 ]
 
-# Files of a release without a line of others' code, or with lists of their own.
+# Files of a release without a line of others' code, or with own lists.
 OWN = ("sotto-[0-9]*.tar.gz", "sotto-*-py3-none-any.whl", "sotto-doc_*.deb", "NOTES.md", "licenses.txt", "*.cdx.json")
 
 

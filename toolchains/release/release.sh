@@ -12,7 +12,7 @@ prepare  writes VERSION (0.3.0, or 0.3.0-dev after a release) into the files tha
          (2026-11-29; default: today) into the changelogs. Look at `git diff`, run tests/run.sh --all, commit.
 build    makes the release of the last commit in the new folder OUT. The same commit gives the same bytes, wherever
          it is built, if the packages of the system are the same (Debian 12 for the releases).
-check    verifies that the files of OUT are those of SHA256SUMS.
+check    verifies the files of OUT by SHA256SUMS.
 
 Parts, all unless --parts names some:
   source    sotto-VERSION.tar.gz: this repository
@@ -157,7 +157,7 @@ case "${1-}" in
   build) build "${@:2}" ;;
   check)
     [[ -s "${2-}/SHA256SUMS" ]] || fail "there is no ${2-OUT}/SHA256SUMS"
-    cd "$2" && sha256sum --check --strict --quiet SHA256SUMS && echo 'all files are those of SHA256SUMS'
+    cd "$2" && sha256sum --check --strict --quiet SHA256SUMS && echo 'all files have the sums of SHA256SUMS'
     ;;
   -h | --help) usage ;;
   *)

@@ -41,8 +41,8 @@ Share FirstShare(const ClientOptions& options, const ModelInfo* model) {
   return EmptyShare();
 }
 
-// Until when a device that began to take a model then is silent: how long it read its samples, and
-// so whether it could read them all, is told to nobody.
+// The time until which a device that began to take a model at `began_ms` sends nothing. So nobody
+// learns how long it read its samples, and whether it could read them all.
 uint64_t EndOfTaking(uint64_t began_ms) {
   const uint64_t taken_ms = NowMs() - began_ms;
   uint64_t silent_ms = kTakeModelMs;

@@ -130,7 +130,7 @@ inline constexpr EventKind kNotAccepted = {
     "counts and this node goes on from it"};
 inline constexpr EventKind kFellBack = {
     "fell-back", LogLevel::kWarning,
-    "version {version} cannot be had or is not valid: builds on version {base}"};
+    "version {version} is not available or not valid: builds on version {base}"};
 inline constexpr EventKind kNeighbour = {
     "neighbour-lost", LogLevel::kWarning,
     "node {node} at {address} does not answer: {reason} ({code})", true};

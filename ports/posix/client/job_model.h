@@ -24,7 +24,8 @@ class Download {
 
   // Asks for the next part; call it until is_whole().
   Request NextRequest() const;
-  // Takes the answer. False: there is no description to be had; why() says it, for people.
+  // Takes the answer. Returns false if the description is not available; why() says why, for
+  // people.
   bool Take(const Reply& reply);
 
   bool is_whole() const { return size_ != 0 && bytes_.size() == size_; }

@@ -25,6 +25,7 @@
 #include "peer_device.h"
 #include "record.h"
 #include "reporter.h"
+#include "sotto/log/failures.h"
 #include "sotto/options/command.h"
 #include "sotto/posix/files.h"
 #include "sotto/posix/output_descriptor.h"
@@ -65,6 +66,17 @@ void Report(const Ending& ending, const PeerDevice& device, PeerReporter& report
   reporter.Ended(ending, device.trainer());
 }
 
+bool are_errors_json = false;  // --errors
+
+int Told(const Ending& ending) {
+  const int status = ExitStatus(ending);
+  const bool has_failed = ending.outcome != Outcome::kDone && ending.outcome != Outcome::kStopped;
+  if (are_errors_json && has_failed) {
+    sotto::posix::TellFailureAsJson("sotto-client", ending.reason, status);
+  }
+  return status;
+}
+
 int RunFetch(const ClientOptions& options, EventLog& log) {
   Reporter reporter(log, options.server);
   CheckOptions(options);
@@ -78,7 +90,7 @@ int RunFetch(const ClientOptions& options, EventLog& log) {
   sotto::posix::CatchStopSignals();
   const Ending ending = sotto::posix::FetchReleasedModel(options, *model, key, reporter);
   if (ending.outcome != Outcome::kDone) reporter.Ended(ending);
-  return ExitStatus(ending);
+  return Told(ending);
 }
 
 // A device, or with --peer a node, until its end, and then its outputs.
@@ -106,7 +118,7 @@ class Program {
     }
     WriteOutputs(ending, device);
     Report(ending, device, reporter_);
-    return ExitStatus(ending);
+    return Told(ending);
   }
 
  private:
@@ -124,6 +136,7 @@ class Program {
 
 int Fail(EventLog& log, const std::exception& error, int code) {
   log.Write(sotto::posix::event::kFailed, {{"reason", error.what()}});
+  if (are_errors_json) sotto::posix::TellFailureAsJson("sotto-client", error.what(), code);
   return code;
 }
 
@@ -165,7 +178,9 @@ int main(int argc, char** argv) {
     sotto::posix::IgnoreWriteSignals();
     status = RunClient(options);
   };
-  const int usage =
-      sotto::posix::RunProgram(sotto::posix::ClientCommand(run), sotto::kVersion, argc, argv);
+  sotto::posix::Command program = sotto::posix::ClientCommand(run);
+  sotto::posix::AddErrorsOption(argc, argv, &program);
+  are_errors_json = sotto::posix::AreErrorsJson(argc, argv);
+  const int usage = sotto::posix::RunProgram(program, sotto::kVersion, argc, argv);
   return usage != 0 ? usage : status;
 }

@@ -335,7 +335,7 @@ void CheckPeerOptions(const ClientOptions& options) {
   }
   if (o.address.empty() && HasAnyPort(o.listen)) {
     throw std::invalid_argument(
-        fmt::format("--listen {}: any port needs --address, which neighbours are told", o.listen));
+        fmt::format("--listen {}: with port 0 neighbours need --address HOST:PORT", o.listen));
   }
   const SharePolicyInfo& policy = FindSharePolicy(o.share);
   if (policy.needs_public_loss && o.public_data.empty()) {

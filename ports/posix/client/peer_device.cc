@@ -117,8 +117,8 @@ void PeerDevice::Begin() {
 void PeerDevice::ThrowBegin(Status status) const {
   if (status == Status::kMalformed) {
     throw FileError(fmt::format(
-        "{}: the ledger is damaged, or of another version. What this node has published is not "
-        "known any more: a new one, --ledger, forgets what was spent",
+        "{}: the ledger is damaged, or of another version, so the privacy that this node has spent "
+        "is not known; a new ledger, --ledger FILE, counts from zero",
         store_.path(StoreSlot::kPeer)));
   }
   if (status == Status::kMismatch && model_.personal > 0) {

@@ -184,7 +184,7 @@ class Recorder {
     if (log_.end() != before) TellWindow(log_.end() - 1);
   }
 
-  // A log has no readings, so it is told which word it is, and not what it says.
+  // The log must not contain readings, so the message names the word by its place.
   static float NumberOf(std::string_view word, size_t index) {
     if (word == "nan" || word == "NaN") return std::numeric_limits<float>::quiet_NaN();
     const std::optional<double> number = ParseReal(word);

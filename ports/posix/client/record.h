@@ -13,7 +13,7 @@
 //   pause                  readings are missing here: the window under way is dropped
 //   # TEXT                 nothing, as an empty line
 //
-// A line that is none of them is told with its number and left out. If it does not begin with
+// The program reports any other line with its number, and leaves it out. If it does not begin with
 // `label` or `label-window`, the window under way is dropped: a sensor may begin in the midst of a
 // line. Each window that is written, and each that gets its label later, is a line on standard
 // output, "window N" or "window N class C", once it survives a power failure.

@@ -153,8 +153,8 @@ void Reporter::Downloaded(uint32_t bytes) {
   log_.Write(event::kDownloaded, WithRound({{"bytes", bytes}, {"seconds", SecondsOfPhase()}}));
 }
 
-// A wrong sample, for example: the round takes zeros instead. Or numbers beyond the range of fixed
-// point. Only this device's owner is told.
+// Reports failures of a training, for example a wrong sample, which makes the update zeros, or
+// numbers beyond the range of fixed point. Only this device's owner learns of them.
 void Reporter::Trained(const LocalRound& round, uint32_t samples, const std::string& why_late) {
   const bool is_late = round.failure() == Status::kTooLate;
   const bool has_trained = !is_late || round.steps() > 0;

@@ -85,7 +85,7 @@ class Reporter : public LinkReporter {
   void Downloaded(uint32_t bytes);
   //   why_late  why the device's owner had the training given up; empty: the owner had not
   void Trained(const LocalRound& round, uint32_t samples, const std::string& why_late);
-  // The server holds so many bytes of the update.
+  // The server holds this many bytes of the update.
   void Acknowledged(uint64_t held);
   void Sent(const LocalRound& round);
   void RoundGivenUp(const Failure& failure);
@@ -96,7 +96,7 @@ class Reporter : public LinkReporter {
   // A released model was kept.
   //   bytes  that were downloaded for it
   void KeptRelease(const Release& release, uint32_t bytes);
-  // There is none to be had now; said once for each reason.
+  // No released model is available now; reported once for each reason.
   void NoRelease(const Reply& reply, Status status);
   void KeptModelDamaged(const std::string& reason);
 

@@ -160,7 +160,7 @@ void Channel::BeginServer() {
   }
 }
 
-// The board hears of it by the end of its connection, after the bytes that wait for it.
+// The board's connection ends after the bytes that wait for it, so the board notices.
 void Channel::EndServer(const char* reason) {
   if (reason != nullptr) {
     log_.Write(event::kServerFailed, {{"server", options_.server}, {"reason", reason}});

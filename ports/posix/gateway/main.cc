@@ -18,6 +18,7 @@
 #include "events.h"
 #include "options.h"
 #include "serial_port.h"
+#include "sotto/log/failures.h"
 #include "sotto/options/exit_status.h"
 #include "sotto/posix/acceptor.h"
 #include "sotto/posix/files.h"
@@ -144,8 +145,11 @@ class Gateway {
   uint64_t channels_ = 0;
 };
 
+bool are_errors_json = false;  // --errors
+
 int Fail(EventLog& log, const std::exception& error, int status) {
   log.Write(event::kFailed, {{"reason", error.what()}});
+  if (are_errors_json) TellFailureAsJson("sotto-gateway", error.what(), status);
   return status;
 }
 
@@ -173,7 +177,9 @@ int main(int argc, char** argv) {
   const auto run = [&status](const sotto::posix::GatewayOptions& options) {
     status = sotto::posix::RunGateway(options);
   };
-  const int usage =
-      sotto::posix::RunProgram(sotto::posix::GatewayCommand(run), sotto::kVersion, argc, argv);
+  sotto::posix::Command program = sotto::posix::GatewayCommand(run);
+  sotto::posix::AddErrorsOption(argc, argv, &program);
+  sotto::posix::are_errors_json = sotto::posix::AreErrorsJson(argc, argv);
+  const int usage = sotto::posix::RunProgram(program, sotto::kVersion, argc, argv);
   return usage != 0 ? usage : status;
 }

@@ -27,27 +27,27 @@ std::vector<Row> Rows() {
           "board"),
       Row("baud", &GatewayOptions::baud, "rate of the serial devices, bits a second"),
       Row("listen", &GatewayOptions::listen,
-          "HOST:PORT, numeric, for UARTs over TCP: each connection is one board. Who reaches "
-          "this port reaches the server")
+          "HOST:PORT, numeric, for UARTs over TCP: each connection is one board. Any host that "
+          "reaches this port reaches the server")
           .ByDefault("none"),
-      Row("most", &GatewayOptions::most, "the most such connections at once").Within({1, 1000}),
+      Row("most", &GatewayOptions::most, "most connections of --listen at once").Within({1, 1000}),
       Row("max-frame", &GatewayOptions::max_frame,
-          "the largest frame, bytes; a board that has smaller ones gets smaller ones")
+          "largest frame, bytes; a board with smaller frames gets smaller frames")
           .Within({kSmallestFrame, kLargestFrame}),
       Row("window", &GatewayOptions::window,
-          "frames that may arrive from a board before they are read: 1, 2, 4, 8, 16 or 32")
+          "frames that a board may send before the gateway reads them: 1, 2, 4, 8, 16 or 32")
           .Within({1, kLargestWindow}),
       Row("port-file", &GatewayOptions::port_file,
-          "write the port of --listen here once it is open (port 0)"),
+          "write the port of --listen to this file once it is open (port 0)"),
       Row("log", &GatewayOptions::log,
-          "how events are written to standard error: lines for people, json")
+          "format of the events on standard error; lines: for people; json: one object a line")
           .OneOfNames(LogFormatNames()),
-      Row("verbose", &GatewayOptions::verbose, "also log each connection and what it has counted")
+      Row("verbose", &GatewayOptions::verbose, "log also each connection and its counts")
           .Letter("v"),
       Row("test-loss", &GatewayOptions::test_loss,
           "for tests: lose this share of the frames, in each direction")
           .Within({0, 0.9}),
-      Row("test-seed", &GatewayOptions::test_seed, "for tests: from which --test-loss is drawn"),
+      Row("test-seed", &GatewayOptions::test_seed, "for tests: seed of --test-loss"),
   };
 }
 

@@ -1,10 +1,27 @@
 #include "sotto/posix/port.h"
 
 #include <cerrno>
-#include <sys/random.h>
 #include <time.h>
+#if defined(__EMSCRIPTEN__)
+#include <unistd.h>
+#else
+#include <sys/random.h>
+#endif
 
 namespace sotto::posix {
+namespace {
+
+#if defined(__EMSCRIPTEN__)
+// The browser's, or Node's: at most 256 bytes a call.
+ssize_t RandomBytes(uint8_t* out, size_t size) {
+  const size_t part = size < 256 ? size : 256;
+  return getentropy(out, part) == 0 ? static_cast<ssize_t>(part) : -1;
+}
+#else
+ssize_t RandomBytes(uint8_t* out, size_t size) { return getrandom(out, size, 0); }
+#endif
+
+}  // namespace
 
 uint64_t NowMs() {
   timespec now{};
@@ -30,7 +47,7 @@ void SleepMs(uint32_t ms) {
 
 Status Entropy(MutableByteSpan out) {
   for (size_t filled = 0; filled < out.size();) {
-    const ssize_t got = getrandom(out.data() + filled, out.size() - filled, 0);
+    const ssize_t got = RandomBytes(out.data() + filled, out.size() - filled);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return Status::kEntropyFailed;
     filled += static_cast<size_t>(got);

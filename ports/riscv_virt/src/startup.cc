@@ -51,8 +51,8 @@ constexpr uint32_t kBreakpoint = 3;
 
 uint32_t AddressOf(const void* p) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(p)); }
 
-// RISC-V, "Privileged Architecture", 3.7: what may be done up to an address, from the one before
-// it, in machine mode, too. Behind the last one, in RAM, all may be done.
+// RISC-V, "Privileged Architecture", 3.7: the accesses that are allowed from the previous address
+// up to this one, also in machine mode. Behind the last address, in RAM, every access is allowed.
 enum Allowed : uint32_t { kNothing = 0x88, kReadWrite = 0x8b, kReadExecute = 0x8d };
 
 void ProtectMemory() {

@@ -6,7 +6,7 @@
 namespace sotto::board {
 namespace {
 
-// Bytes that nobody takes for so long belong to a frame that is lost.
+// Bytes that nobody has taken after this time belong to a lost frame.
 constexpr uint32_t kStuckMs = 1000;
 
 uint64_t NowMs() { return SystemPort().now_ms(nullptr); }

@@ -17,38 +17,45 @@
 //
 // A round has four parts:
 //   1. Hello, repeated until the server has work.
-//   2. Download of the model into the caller's buffer: as the difference from the model that the
-//      device holds, or from one that it can make, if the server offers that (model_download.h). A
-//      model that is not the one that was offered is never used: the device forgets what it holds,
-//      and says Hello anew.
+//   2. Download of the model into the caller's buffer. The server may offer it as the difference
+//      from the model that the device holds, or from one that the device can make
+//      (model_download.h). The device checks the model against the offer. If they differ, it
+//      forgets the model and sends Hello again.
 //   3. A local round (local_round.h): training. The encoding begins once the server has answered
 //      UpdateBegin, since its salt is part of the key.
 //   4. Upload. The update stays in memory until the server has acknowledged all of it. A resumed
 //      upload repeats the same bytes.
 //
-// Report time. The moment of an upload tells how long a training took, and so how many samples it
-// had. A server may name a report time with the task (Reply::report_ms), which it has chosen from
-// public figures. Step() then asks the caller to wait until that time before the upload: the board
-// may sleep, the link may stay or go, as it would at any time. But what the caller does with its
-// link must not depend on when this wait begins, since the data decide that. A training that is not
-// finished after three quarters of the time is given up before its next mini-batch, and its update
-// is zeros, with noise like any other. The last quarter is for the mini-batch under way, so a
-// device that gave up and one that did not announce their updates at the same time. The server's
-// answer has the salt, and the update is encoded. Its first bytes leave an eighth of the time after
-// the announcement, and not before: so nobody sees how long the encoder worked. With
-// LocalRoundBuffers::encoded nothing that depends on the data is left to do after that.
+// Report time. The moment of an upload reveals how long the training took, and so how many samples
+// the device has. A server may name a report time with the task (Reply::report_ms), which it has
+// chosen from public figures. Step() then asks the caller to wait until that time before the
+// upload:
+//   1. During the wait the board may sleep, and the link may stay or close, as at any time. But the
+//      caller must not let the beginning of this wait decide what it does with the link, since the
+//      data decide when the wait begins.
+//   2. A training that is not finished after three quarters of the time is given up before its next
+//      mini-batch. Its update is zeros, with noise like any other. The last quarter is for the
+//      mini-batch under way: so a device that gave up announces its update at the same time as one
+//      that did not.
+//   3. The server's answer to the announcement has the salt. The device then encodes the update.
+//      The first bytes leave an eighth of the time after the announcement and not before, so nobody
+//      sees how long the encoder worked. With LocalRoundBuffers::encoded no later work depends on
+//      the data.
 //
 // A later Hello of a connection says only what has changed, if the server remembers the first one
-// (kServerRemembersHello). So OnLinkLost() must be called for each link that ends, also
-// for one that the device closes, before the next request is prepared.
+// (kServerRemembersHello). So call OnLinkLost() for each link that ends, also if the device closes
+// it, before the next request is prepared.
 //
 // The released model. FetchRelease() asks for the newest one between two rounds, or after the job.
 // It takes the place of the round's model in the caller's buffer.
 //
-// The caller owns the memory: two vectors of the model's size, a third one for tasks with momentum,
+// Memory. The caller owns it: two vectors of the model's size, a third one for tasks with momentum,
 // a fourth one for some gradient clips, and a workspace. Client::Check() tells before use whether
-// it suffices. Each Hello says what the device can do with it (Abilities); a server gives the
-// device no task that needs more. One thread at a time.
+// the memory suffices. Each Hello states what the device can do with it (Abilities); a server gives
+// the device no task that needs more.
+//
+// One thread at a time. The client blocks only in the caller's functions: samples, writer, port and
+// stores.
 //
 // Privacy from the server:
 //   1. Gau-LRQ's noise protects what the server releases. It does not protect the update from the
@@ -93,15 +100,15 @@ struct ClientConfig : LocalDevice {
   // device counts since its start. A record that is damaged or cannot be read stops the device:
   // Step() returns kMalformed or kStoreFailed, and no request is made.
   UpdateLedger ledger;
-  // A task with private noise is refused with kPeerRefused once the ledger has so many updates. 0:
-  // no limit. A limit needs a ledger, and min_private_noise_q20, as a server that may ask for no
-  // noise needs no second update.
+  // A task with private noise is refused with kPeerRefused once the ledger counts this many
+  // updates. 0: no limit. A limit needs a ledger and min_private_noise_q20: a server that may ask
+  // for an update without noise needs only one update.
   uint32_t most_private_updates = 0;
-  // For so long the server may hold its answer to a Hello, until it has work: the device then
-  // learns of a round at once. The link must wait longer for a reply. 0: the device polls, and may
-  // sleep while it waits.
-  // An answer that asks for another Hello at once is followed at once if the server kept the last
-  // one open for three quarters of this time; else the device waits a second, doubling
+  // Milliseconds for which the server may hold its answer to a Hello until it has work: the device
+  // then learns of a round at once. The link must wait longer for a reply. 0: the device polls, and
+  // may sleep while it waits.
+  // If an answer asks for another Hello at once, the device sends it at once if the server held the
+  // last Hello for three quarters of this time; else it first waits a second, doubling
   // (retry_pace.h).
   uint32_t hold_ms = 0;
   // True: the device stays when a job is over (kFeatureStays). The server tells it to wait, and it
@@ -115,12 +122,12 @@ struct ClientConfig : LocalDevice {
   Status Validate() const;
 };
 
-// Where the client puts a model that it has downloaded: the memory that LocalRoundBuffers::base
-// reads. The client collects the download in LocalRoundBuffers::update and hands it over in one
-// call, once it is whole. So a writer to flash sees every page at once: it erases and programs them
-// in its own order, and may leave a page that holds the same values alone.
+// Writes a downloaded model to the memory that LocalRoundBuffers::base reads. The client collects
+// the download in LocalRoundBuffers::update and passes it on in one call, once it is complete. So a
+// writer to flash sees every page at once: it erases and programs the pages in its own order, and
+// may skip a page that holds the same values already.
 struct ModelWriter {
-  // Replaces the model. May block; the link may close meanwhile.
+  // Replaces the model. It may block; the link may close meanwhile.
   //   model  [model.parameters] float32, finite; valid during the call
   // Returns kOk, or a status of the port: the round is then given up, and the next one writes anew.
   Status (*write)(void* context, Span<const float> model) = nullptr;
@@ -137,8 +144,8 @@ Status WriteToMemory(void* base, Span<const float> model);
 //   base  [model.parameters], the same as LocalRoundBuffers::base
 inline ModelWriter WriterTo(Span<float> base) { return {internal::WriteToMemory, base.data()}; }
 
-// The caller's memory for rounds and for messages. Contents are unspecified before and after; wipe
-// them if the device is shared.
+// The caller's memory for rounds and for messages. Its contents are unspecified before and after a
+// round; wipe it if other programs share the device.
 //
 // chunk may overlap with scratch, because training and messages take turns: Step() uses scratch
 // while it trains, and chunk is in use from the Step() that sets kSend until OnReply() or
@@ -168,7 +175,9 @@ constexpr size_t SharedBytes(size_t message_bytes) {
 
 }  // namespace internal
 
-// Bytes of workspace besides the two vectors, for batches of at most max_batch_size samples.
+// Bytes of workspace besides the vectors, for batches of at most max_batch_size samples.
+//   chunk_size   bytes of ClientBuffers::chunk, >= 16
+//   frame_bytes  bytes of ClientBuffers::frames
 template <class Net, uint32_t max_batch_size = 16, size_t chunk_size = 1000, size_t frame_bytes = 0>
 constexpr size_t ClientWorkspaceBytes() {
   return alignof(uint32_t) - 1 +
@@ -179,10 +188,12 @@ constexpr size_t ClientWorkspaceBytes() {
 // Lays the buffers out in static memory, chunk and frames over scratch, for a model that is kept
 // elsewhere:
 //   base       [Net::kParameters] in external memory, or in flash that the CPU reads like memory
-//   writer     writes it
-//   vectors    [Net::kTrained] update; [2 * Net::kTrained] update, then velocity: the device then
-//              trains with momentum; [3 * Net::kTrained] then a gradient: and with both gradient
-//              clips. Without personal layers kTrained is kParameters
+//   writer     writes base
+//   vectors    float32, one of
+//                [Net::kTrained]      update
+//                [2 * Net::kTrained]  update, velocity: the device can train with momentum
+//                [3 * Net::kTrained]  update, velocity, gradient: and with both gradient clips
+//              Without personal layers kTrained is kParameters
 //   workspace  [ClientWorkspaceBytes() of the same arguments], any alignment
 template <class Net, uint32_t max_batch_size = 16, size_t chunk_size = 1000, size_t frame_bytes = 0>
 ClientBuffers MakeClientBuffers(Span<const float> base, const ModelWriter& writer,
@@ -219,10 +230,10 @@ ClientBuffers MakeClientBuffers(Span<float> vectors, Span<std::byte> workspace) 
       base, WriterTo(base), vectors.subspan(Net::kParameters), workspace);
 }
 
-// A client asks no more often than this, whatever the server says.
+// The shortest wait between two Hellos, whatever the server asks for.
 constexpr uint32_t kShortestWaitMs = 100;
 
-// How long a client that was refused waits before it says Hello again.
+// The wait of a refused client before it sends Hello again.
 constexpr uint32_t kRefusedWaitMs = 60000;
 
 // A released model that a device has fetched.
@@ -230,7 +241,7 @@ struct Release {
   uint8_t job_id[kJobIdSize] = {};
   uint32_t rounds = 0;    // of the job, up to this model
   bool is_final = false;  // the job is over
-  ByteSpan claims;        // what is claimed for it, in words for people; may hold any bytes
+  ByteSpan claims;        // the privacy claims for it, a text for people; may hold any bytes
   // The prediction error (predict.h) above which a sample is an anomaly, positive and normal; 0:
   // the release came without one.
   float threshold = 0.0f;
@@ -252,14 +263,14 @@ class Client {
     kUploadBegin,
     kUpload,
     kDone,
-    kAskRelease,    // what the newest released model is
-    kFetchRelease,  // its download
+    kAskRelease,    // asks for the newest released model
+    kFetchRelease,  // downloads it
   };
-  // What the last Wait has said about released models.
+  // The last Wait's statement about released models.
   enum class News : uint8_t {
-    kUnknown,   // nothing: an older server, no Wait yet, or ClientConfig::wants_news is false
-    kNone,      // none is released, or the one that was fetched last is the newest
-    kReleased,  // FetchRelease() would get another one, or one of which more is known
+    kUnknown,   // none: an older server, no Wait yet, or ClientConfig::wants_news is false
+    kNone,      // no model is released, or the device has fetched the newest one
+    kReleased,  // FetchRelease() would get another model, or more facts about the same one
   };
 
   // Tells whether a configuration and its buffers suffice.
@@ -267,17 +278,16 @@ class Client {
   //                 at most 65535; unchanged on kInvalidArgument
   // Returns
   //   kOk
-  //   kInvalidArgument  the configuration is bad; base is not [model.parameters], update not
-  //                     [model.trained()], or velocity or gradient neither [model.trained()] nor
-  //                     empty; there is no writer; indices
-  //                     is empty
+  //   kInvalidArgument  the configuration is bad; base is not [model.parameters]; update is not
+  //                     [model.trained()]; velocity or gradient is neither [model.trained()] nor
+  //                     empty; there is no writer; or indices is empty
   //   kBufferTooSmall   scratch has fewer bytes than needed, or chunk fewer than 16. With less
   //                     scratch a client takes part in jobs of smaller batches, if it holds a
   //                     sample: see AbilitiesOf()
   static Status Check(const ClientConfig& config, const ClientBuffers& buffers,
                       size_t* bytes_needed);
 
-  // What the model can do with these buffers: the most samples that scratch and indices hold, the
+  // The device's abilities with these buffers: the most samples that scratch and indices hold, the
   // features of the model that need no memory, momentum if there is a velocity, and both gradient
   // clips if there is a gradient. largest_batch is 0 if there is no room for a sample.
   static Abilities AbilitiesOf(const ModelInfo& model, const LocalRoundBuffers& buffers);
@@ -298,58 +308,59 @@ class Client {
   // task that costs more privacy than the configuration allows; the round is then given up.
   Status OnReply(const Reply& reply);
 
-  // Of a training under way: the next Step() gives it up before another mini-batch, and its update
-  // is zeros. For a limit of the device's owner on the time of a training.
+  // Gives up the training under way: the next Step() ends it before another mini-batch, and its
+  // update is zeros. Use it if the device's owner limits the time of a training.
   void GiveTrainingUp() { train_until_ms_ = 1; }
 
-  // To be called when the link was cut or closed. An interrupted upload resumes at the byte that
-  // the server names, an interrupted download at the first byte that is missing.
+  // Call it when the link was cut or closed. An interrupted upload resumes at the byte that the
+  // server names, an interrupted download at the first missing byte.
   void OnLinkLost();
 
-  // To be called before the first Step() if `base` may hold a model that an earlier run has
-  // written, in flash that keeps it: the next download may then be the difference from it. Computes
-  // the check of what is there, so other contents do no harm. Returns kOk or kCryptoFailed.
+  // Call it before the first Step() if `base` is in flash and may hold a model of an earlier run:
+  // the next download may then be the difference from it. The client computes the check of the
+  // contents, so other contents do no harm. Returns kOk or kCryptoFailed.
   Status RestoreModel();
-  // The same with the check that the caller knows, which costs nothing. If it is another model's,
-  // the next download fails, and is repeated from a model that every device can make.
+  // The same with a check that the caller knows, which saves the computation. With the check of
+  // another model the next download fails, and is repeated from a model that every device can make.
   //   check  [kModelCheckSize]
   void RestoreModel(ByteSpan check);
 
   // Asks for the newest released model of this net, once no round is under way; also after kDone.
-  // Go on with Step() and OnReply() until is_fetching() is false; a round may come first. It fails
-  // if nothing is released yet, if the server is an old one, or if the link is lost before the
-  // server has answered: OnReply() returns kPeerRefused, or what went wrong, and release() is what
-  // it was. If the download itself fails, release() is null. Then ask again later; rounds go on,
-  // and is_refused() does not change by it. An interrupted download resumes. A model that the
-  // device holds already is not sent again.
+  // Go on with Step() and OnReply() until is_fetching() is false; a round may come first.
+  //
+  // The request fails if nothing is released yet, if the server is an old one, or if the link is
+  // lost before the server has answered. OnReply() then returns kPeerRefused or the failure's
+  // status, and release() does not change. If the download fails, release() is null. Ask again
+  // later: rounds go on, and is_refused() does not change. An interrupted download resumes. A model
+  // that the device holds already is not sent again.
   //   claims  [0 to kMaxClaimsSize] for Release::claims, which are cut to its size; must outlive
   //           the client
   void FetchRelease(MutableByteSpan claims);
   bool is_fetching() const { return is_fetching_; }
   News news() const;
-  // The released model that `base` holds; null if it holds none, or one that a round has brought.
+  // The released model that `base` holds; null if it holds none, or the model of a round.
   const Release* release() const { return holds_release_ ? &release_ : nullptr; }
 
   const Request& request() const { return request_; }
   uint32_t wait_ms() const { return wait_ms_; }
-  // True once the server has refused the device's model, version or key, or the device a task with
-  // too little privacy, or one beyond most_private_updates; until the next reply. No later round
-  // can go better before somebody changes the job, the device or its options: a program may end.
-  // One that goes on is told to wait for kRefusedWaitMs each time.
+  // True, until the next reply, once the server has refused the device's model, version or key, or
+  // the device has refused a task with too little privacy or beyond most_private_updates. No later
+  // round can succeed before somebody changes the job, the device or its options, so a program may
+  // end. A program that goes on waits for kRefusedWaitMs each time.
   bool is_refused() const { return is_refused_; }
   // Code of the last error that the server answered; kUnknown if there was none.
   ErrorCode error_code() const { return error_code_; }
   State state() const { return state_; }
 
-  // What the server gave with its last task. Each Hello returns it, so that a server can notice
-  // that its store was replaced by an older one (server/PROTOCOL.md). A device that keeps it over a
-  // restart gives it to RestoreReceipt() before the first Step(). Empty: there is none.
+  // The receipt that the server gave with its last task; empty: none. Each Hello returns it, so a
+  // server can notice that an older store has replaced its own (server/PROTOCOL.md). A device that
+  // keeps it over a restart passes it to RestoreReceipt() before the first Step().
   ByteSpan receipt() const { return ByteSpan(receipt_).first(receipt_size_); }
   //   receipt  copied; not taken if it is empty or longer than kMaxReceiptSize
   void RestoreReceipt(ByteSpan receipt);
 
-  // Bytes of the last model that was downloaded whole: of its code, or 4 a parameter. 0: the device
-  // held it already.
+  // Bytes of the last complete download of a model: of its code, or 4 a parameter. 0: the device
+  // held the model already.
   uint32_t downloaded_bytes() const { return downloaded_bytes_; }
 
   // The round at hand, or the last one; meaningful from the first task on.
@@ -359,12 +370,12 @@ class Client {
   // has all of it.
   const LocalRound& local_round() const { return round_; }
 
-  // Updates with private noise: with a ledger over all resets, as of the last request; else since
-  // construction.
+  // Number of updates with private noise: with a ledger over all resets, as of the last request;
+  // without one since construction.
   uint32_t private_updates() const {
     return config_.ledger.is_there() ? spent_.updates : round_.private_updates();
   }
-  // What the ledger holds, as of the last request; zeros without one.
+  // The ledger's contents, as of the last request; zeros without a ledger.
   const PrivateSpending& private_spending() const { return spent_; }
 
   // See LocalRound.
@@ -447,7 +458,7 @@ class Client {
   bool has_said_held_ = false;
 
   uint32_t newest_release_ = 0;   // Reply::release of the last Wait
-  uint32_t fetched_release_ = 0;  // and of the one before the last fetch
+  uint32_t fetched_release_ = 0;  // Reply::release of the Wait before the last fetch
   bool is_fetching_ = false;
   bool fetch_began_ = false;  // download_ is of the release
   bool waits_after_fetch_ = false;

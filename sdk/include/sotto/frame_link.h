@@ -1,18 +1,18 @@
 // A reliable stream of bytes over a link of small frames: BLE, a radio module, CAN FD, a UART.
 // Part of sotto/frames. server/PROTOCOL.md, "Links of small frames", has the bytes.
 //
-// Frames have 20 to 250 bytes. One may be lost, come twice, late or in another order. None comes
-// damaged: the layer below checks them, as BLE, CAN, IEEE 802.15.4 and LoRa do. This link adds no
-// checksum; on a UART the frames of serial_frames.h bring one. A damaged frame that passes ends the
-// TLS session above, it never becomes a wrong message.
+// Frames have 20 to 250 bytes. A frame may be lost, or arrive twice, late or in another order. The
+// layer below must discard damaged frames, as BLE, CAN, IEEE 802.15.4 and LoRa do. This link adds
+// no checksum; on a UART the frames of serial_frames.h have one. A damaged frame that passes ends
+// the TLS session above; it never becomes a wrong message.
 //
 // Each side sends a turn: up to `window` frames, of which the last asks for an answer. The answer
-// says which ones have arrived; the next turn repeats the others. So a turnaround carries a whole
-// window, and a lost frame costs one frame. Without an answer the last frame is repeated, after
-// pauses that grow; after `tries` pauses the link is lost. If one side is reset, the other one
-// notices with the next frame that it gets or sends: each connection has a number, and a frame of
-// an earlier connection is never taken for one of this. (A gateway numbers 8,191 connections before
-// a number comes again; when it is started it draws the first one.)
+// names the frames that have arrived; the next turn repeats the others. So a turnaround carries a
+// whole window, and a lost frame costs one frame. Without an answer the sender repeats the last
+// frame, after growing pauses; after `tries` pauses the link is lost. If one side is reset, the
+// other side notices with the next frame that it gets or sends: each connection has a number, and a
+// frame of an earlier connection never counts as one of the present connection. (A gateway numbers
+// 8,191 connections before it reuses a number; it draws the first number at its start.)
 //
 // The caller moves the frames; the link does no I/O and never waits:
 //
@@ -54,16 +54,16 @@ struct FrameLinkConfig {
   // The most frames of a turn, and that this side holds until they are read: 1, 2, 4, 8, 16 or 32.
   uint8_t window = 16;
 
-  // Pauses before an unanswered frame is repeated. The first one is for a link whose time there and
-  // back is not known yet, with all frames of a turn; then this time is measured. Each pause is
-  // half as long again as the one before, up to the longest, and up to a quarter longer by chance,
-  // so that two sides that collide do not collide again.
+  // Pauses, ms, before an unanswered frame is repeated. The first pause is for a link whose round
+  // trip time is not known yet, with all frames of a turn; then the link measures this time. Each
+  // pause is 1.5 times the previous one, up to the longest, plus a random part of up to a quarter,
+  // so two sides that collide do not collide again.
   // 1 <= shortest <= first <= longest <= 600,000.
   uint32_t first_pause_ms = 1000;
   uint32_t shortest_pause_ms = 20;
   uint32_t longest_pause_ms = 8000;
 
-  // So many pauses in a row without an answer, and the link is lost: 1 to 255. With the values
+  // The link is lost after this many pauses in a row without an answer: 1 to 255. With the values
   // above that takes one to two minutes.
   uint8_t tries = 16;
 
@@ -101,19 +101,19 @@ class FrameLink {
   FrameLink(const FrameLink&) = delete;
   FrameLink& operator=(const FrameLink&) = delete;
 
-  // Begins a connection, in place of an earlier one. The side that opens sends bytes first.
-  //   nonce  random, of Port::entropy: a late answer to another Open() is none to this one
+  // Begins a connection, and ends an earlier one. The side that opens sends bytes first.
+  //   nonce  random, from Port::entropy: so a late answer to an earlier Open() does not count
   // Returns kOk; kInvalidArgument or kBufferTooSmall for configuration and memory: nothing changes.
   Status Open(uint32_t nonce, uint64_t now_ms);
 
-  // Ends the connection once all bytes that were sent are acknowledged: go on moving frames while
-  // the state is kClosing, as long as you like.
+  // Ends the connection once the other side has acknowledged all bytes. Go on moving frames while
+  // the state is kClosing, for as long as you want to wait.
   void Close();
 
   // Forgets the connection at once. The other side finds out when it sends.
   void Drop();
 
-  // The bytes, as TlsIo wants them. They never wait.
+  // The stream, in the form that TlsIo takes. The functions never wait.
   //   Send     takes up to `size` bytes and says how many: 0 without room or while opening; -1
   //            after the end
   //   Receive  the same for bytes that have arrived: -1 once the connection is over and they are
@@ -133,7 +133,7 @@ class FrameLink {
   // Returns the frame's size; 0: none.
   size_t NextFrame(uint64_t now_ms, uint8_t* out);
 
-  // A frame that has arrived, whole. What is not of this connection is dropped.
+  // Takes a complete frame that has arrived, and drops a frame of another connection.
   void OnFrame(ByteSpan frame, uint64_t now_ms);
 
   // Milliseconds until NextFrame() has a frame although none arrives; kNever: it will not.
@@ -236,20 +236,20 @@ class FrameLink {
   // Replies that wait.
   bool has_ack_ = false;
   uint8_t ack_turn_ = 0;
-  uint16_t gone_ = 0;  // a connection that is none of this side's; 0: none
+  uint16_t gone_ = 0;  // a connection that this side does not have; 0: none
 
   FrameLinkCounts counts_;
 };
 
 static_assert(sizeof(FrameLink) <= kFrameLinkSize, "what the head of this file says");
 
-// A radio as the link needs it. Both calls may wait, and one thread calls them.
+// The functions of a radio that the link calls, in one thread. Both may wait.
 //   send     sends a frame of 4 to max_frame bytes, whole. 0: done, or the frame is lost, which the
 //            link repairs; negative: the radio is dead. It waits for at most as long as the radio
 //            needs for a frame
 //   receive  takes the oldest frame that has arrived, or waits up to timeout_ms for one. Returns
-//            its size; 0: none; negative: the radio is dead. A frame of more than `size` bytes is
-//            none of this link's: drop it
+//            its size; 0: none; negative: the radio is dead. A frame of more than `size` bytes does
+//            not belong to this link: drop it
 struct FrameIo {
   int (*send)(void* context, const uint8_t* frame, size_t size) = nullptr;
   int (*receive)(void* context, uint8_t* out, size_t size, uint32_t timeout_ms) = nullptr;

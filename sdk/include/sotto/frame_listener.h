@@ -16,8 +16,8 @@ class FrameListener {
  public:
   //   link    the caller's; it outlives the listener, which opens it. Send, receive, close and look
   //           at it there; frames go through the listener
-  //   random  from which connections are numbered: another one after each start of the program, so
-  //           that a frame of before the start is none of now
+  //   random  where the numbers of connections begin: a new random number at each start of the
+  //           program, so no frame from before the start belongs to a connection
   FrameListener(FrameLink* link, uint32_t random);
 
   // Call it before the first frame. Returns kOk, or what FrameLink::Open() says of configuration

@@ -1,8 +1,8 @@
 // A device's held-out samples: it never trains on them and counts how many the round's model gets
 // right. Part of sotto/local.
 //
-// Which samples are held out is the application's choice. Keep the same ones in every job: a sample
-// that one job trained on says little about the next job's model. Windows over a recording overlap:
+// The application chooses the held-out samples. Keep the same samples in every job: if one job
+// trained on a sample, it says little about the next job's model. Windows over a recording overlap:
 // split the recording first, then cut each part into windows.
 //
 //   static const HeldOut held_out = MakeHeldOut({kHeldOutSamples, ReadHeldOut, nullptr});
@@ -27,16 +27,16 @@ struct HeldOut {
                           Span<float> scratch, uint32_t* correct) = nullptr;
 };
 
-// Floats of scratch memory that CountCorrect() needs: not more than a training needs, but for nets
-// in fixed point, which need one for each parameter.
+// Floats of scratch memory that CountCorrect() needs. A training needs at least as many, except for
+// nets in fixed point, for which CountCorrect() needs one for each parameter.
 inline size_t EvaluationFloats(const ModelInfo& model) {
   const size_t predict = model.predict_floats(model);
   return (predict > model.inputs ? predict : model.inputs) + model.outputs;
 }
 
-// Adds to *correct the samples first, first + 1, ... whose label the model tells. The class with
-// the highest output is the model's answer, the lowest such class in a tie; of a single output its
-// sign tells which of two classes.
+// Adds to *correct the number of the samples first, first + 1, ... whose label the model predicts.
+// The model's answer is the class with the highest output, the lowest such class in a tie; a single
+// output tells two classes apart by its sign.
 //   model    tells classes apart
 //   scratch  [EvaluationFloats(model)]
 // Returns kOk, kBufferTooSmall, kOutOfRange for a label or a token that the model does not have, or

@@ -1,4 +1,4 @@
-// A model in flash that outlives a reset, and what it is. Part of sotto/client.
+// A model in flash that survives a reset, with a record of its release. Part of sotto/client.
 //
 //   static KeptModel kept(board::FlashOfModel(), Net::kParameters);
 //   kept.Restore();                                // before the client is made
@@ -22,24 +22,23 @@
 //   of version 2  the release's threshold, float32
 //   then          the first 8 bytes of SHA-256 of all before them; 0xff up to whole units
 //
-// Torn writes. The record is written after the model, and names its check. A reset within a write,
-// or between the two, leaves a record that is not of the model beside it, or none that is whole.
-// Then release() is null: nothing passes for a released model. The client's RestoreModel() computes
-// the check of what is there; the server does not know the check of a torn model, and offers
-// another base. A reset after the model and before the record costs a fetch without a model's
-// bytes: the device holds it already.
+// Torn writes. The record is written after the model, and has its check. A reset within a write, or
+// between the two writes, leaves a record of another model, or no complete record. Then release()
+// is null: no other model passes for a released one. The client's RestoreModel() computes the check
+// of the flash's contents; the server does not know the check of a torn model, and offers another
+// base. A reset after the model and before the record costs a fetch without a model's bytes, as the
+// device holds the model already.
 //
 // One place or two. A client writes the model of each round to the same place, which then holds no
 // release until the next fetch. A device that must be able to predict at any time has a second
-// KeptModel on other pages: behind each Keep() it writes base() to the second one with that one's
-// writer(), and keeps the release there, too. At each start one of the two has a release, once
-// there was one.
+// KeptModel on other pages: after each Keep() it writes base() through the second one's writer(),
+// and calls Keep() there, too. After the first release, one of the two has a release at each start.
 //
-// Wear. Each write erases the pages whose bytes change, each Keep() of another release one page. A
-// device of a job writes once a round that it takes part in, and once a fetch.
+// Wear. Each write erases the pages whose bytes change, and each Keep() of another release erases
+// one page. A device of a job writes once a round that it takes part in, and once a fetch.
 //
-// Whole models alone are written: nothing is allocated, and no byte is buffered but the last unit.
-// One thread at a time.
+// Only whole models are written: nothing is allocated, and only the last unit is buffered. One
+// thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -67,7 +66,7 @@ struct ModelFlash {
   void* context = nullptr;
 };
 
-// Bytes of flash for a model of so many parameters and its record, in whole pages.
+// Bytes of flash for a model with this many parameters and its record, in whole pages.
 constexpr size_t ModelFlashBytes(size_t parameters, size_t page_size) {
   return ((sizeof(float) * parameters + page_size - 1) / page_size + 1) * page_size;
 }
@@ -80,25 +79,27 @@ class KeptModel {
   KeptModel(const KeptModel&) = delete;
   KeptModel& operator=(const KeptModel&) = delete;
 
-  // [parameters] what the flash holds, of which nothing is known but what release() says.
+  // [parameters] the flash's contents. Only release() says whether they are a released model.
   Span<const float> base() const;
 
-  // For ClientBuffers; the object must outlive the client. It leaves pages alone that hold the same
-  // bytes, and reads back what it has written. Its write returns kOk, kInvalidArgument for a model
-  // of another size, kStoreFailed if other bytes are read back, or what erase or program returned.
+  // The writer for ClientBuffers; the object must outlive the client. It skips pages that hold the
+  // same bytes, and reads back the bytes that it has written. Its write returns kOk,
+  // kInvalidArgument for a model of another size, kStoreFailed if it reads back other bytes, or a
+  // status of erase or program.
   ModelWriter writer() { return {Write, this}; }
 
-  // Looks into the flash, at the start: whether its record is of the model beside it. Returns kOk,
-  // also if there is none, or kCryptoFailed.
+  // Reads the flash. Call it at the start: it finds out whether the record belongs to the model
+  // beside it. Returns kOk, also if there is no record, or kCryptoFailed.
   Status Restore();
 
-  // Notes that the flash holds this release, after a fetch. Does nothing if the record says so
-  // already. Returns kOk; kInvalidArgument for a threshold that is none (Release::threshold),
-  // kStoreFailed, kCryptoFailed, or what erase or program returned: then there is no release.
+  // Records that the flash holds this release. Call it after a fetch. It does nothing if the record
+  // says so already. Returns kOk; or kInvalidArgument for a threshold out of range
+  // (Release::threshold), kStoreFailed, kCryptoFailed, or a status of erase or program: then there
+  // is no release.
   Status Keep(const Release& release);
 
-  // What base() holds; null if that is not a released model, or nobody knows. Its claims are in
-  // flash.
+  // The release that base() holds; null if base() holds no released model, or if it is not known.
+  // Its claims are in flash.
   const Release* release() const { return has_release_ ? &release_ : nullptr; }
 
  private:

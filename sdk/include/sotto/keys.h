@@ -18,7 +18,7 @@ constexpr size_t kNonceSize = 16;  // bytes; drawn by the device for each traini
 constexpr size_t kSaltSize = 16;   // bytes; drawn by the server once it has the nonce
 constexpr size_t kMaxDeviceIdSize = 64;
 
-// What a server adds to the key of an update: see UpdateIdentity.
+// The server's part of the key of an update: see UpdateIdentity.
 struct Salt {
   uint8_t bytes[kSaltSize] = {};  // zeros if there is none
   bool is_there = false;
@@ -52,8 +52,8 @@ Status DeriveTlsKey(const Key& secret, Key* out);
 Status DeriveRoundKey(const Key& secret, const UpdateIdentity& update, Key* out);
 
 // Key of the order in which a training visits its samples, and of random steps (preparation.h):
-// derived like the round key, with key_label::kOrder. kInvalidArgument with a salt, too: the
-// training begins before there is one.
+// derived like the round key, with key_label::kOrder. Returns kInvalidArgument also for an identity
+// with a salt: the training begins before the server gives one.
 Status DeriveOrderKey(const Key& secret, const UpdateIdentity& update, Key* out);
 
 // True if the name has 1 to kMaxDeviceIdSize characters, all of [A-Za-z0-9._-].

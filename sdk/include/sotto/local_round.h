@@ -17,40 +17,44 @@
 // the key depends on it (keys.h), and on the salt if there is one. Decoding needs the device's
 // secret, its id, the task, nonce() and the salt.
 //
-// One length. If the task names a length (UpdateFormat::length), the update is encoded once to see
-// whether it fits, before a byte of it can be read. One that does not is forgotten, and an update
-// of zeros takes its place, which counts as a training that failed with kBufferTooSmall. It has the
-// same key, since the server knows the nonce by then; so each key still encodes what leaves the
-// device at most once. The zeros have the noise that made the update too long: all this lies within
-// one event, whose probability the plan has in its delta (server/src/accounting/one_length.h).
+// One length. If the task names a length (UpdateFormat::length), the round first encodes the update
+// once to see whether it fits, before a byte of it can be read. If it does not fit, the round
+// forgets it, an update of zeros takes its place, and the training counts as failed with
+// kBufferTooSmall. The zeros have the same key, since the server knows the nonce by then; so each
+// key still encodes at most one update that leaves the device. The zeros have the noise that made
+// the update too long: this is one event, and the plan's delta contains its probability
+// (server/src/accounting/one_length.h).
 //
 // Private noise. The seed of the noise is drawn together with the nonce, in one call of the port's
 // entropy.
 //
-// A training that fails gives an update of zeros, plus noise, and counts as clipped. It fails if it
-// diverges, if a feature is not finite, if a label is outside the model's classes, if the sample
-// callback reports an error, or if the caller gives it up, because it takes too long. All of these
-// depend on the data, and a server may choose options that make a training diverge, so a missing
-// report would tell something about the data. failure() tells the device's owner. The time of the
-// training still depends on the data: Client keeps to a report time. A device without samples
-// trains no step: its update of zeros (in fixed point what rounding to the format changes), plus
-// noise, is no failure and counts as not clipped.
+// A training that fails gives an update of zeros, plus noise, and counts as clipped. It fails if
+//   1. it diverges,
+//   2. a feature is not finite,
+//   3. a label is outside the model's classes,
+//   4. the sample callback reports an error, or
+//   5. the caller gives it up because it takes too long.
+// All of these depend on the data, and a server may choose options that make a training diverge, so
+// a missing report would reveal something about the data. failure() tells the device's owner. The
+// time of the training still depends on the data: Client waits for a report time. A device without
+// samples takes no step. Its update of zeros (in fixed point: of what rounding to the format
+// changes), plus noise, is no failure and counts as not clipped.
 //
-// Personal layers (personal.h). Begin() takes their values from the device's store. A training that
-// has ended well replaces the record at its end, whether or not the update then arrives: so the
-// time of the write lies before the report time, and an update never leaves with values behind it
-// that the device has lost. A training that failed changes nothing, and one that leaves a personal
-// value that is not finite has failed. The update has the shared parameters alone.
+// Personal layers (personal.h). Begin() reads their values from the device's store. A training that
+// succeeds replaces the record at its end, whether or not the update then arrives. So the write
+// comes before the report time, and a device never sends an update after it has lost the personal
+// values of that training. A training that fails does not change the record. A training that gives
+// a personal value that is not finite has failed. The update has only the shared parameters.
 //
-// Measuring. A task with error_edges asks for the histogram of the device's prediction errors in
-// place of an update: of its held-out samples if it has some, else of those that it trains on.
+// Measuring. A task with error_edges asks for the histogram of the device's prediction errors
+// instead of an update: on its held-out samples if it has some, else on its training samples.
 // Nothing is trained. The error of a sample is the loss that a training step would have for it. A
-// sample whose error is not finite counts as one above all edges; a sample that cannot be read ends
-// the measuring as it ends a training, with zeros. Personal layers have no such task.
+// sample whose error is not finite counts above all edges. A sample that cannot be read ends the
+// measuring as it ends a training, with zeros. A model with personal layers takes no such task.
 //
-// Evaluation. If the task asks for it, the update has one more coordinate: how well the round's
-// model does on the device's held-out samples. It gets the same noise as the update. A device whose
-// held-out samples cannot be read sends what a device without such samples sends.
+// Evaluation. If the task asks for it, the update has one more coordinate: the accuracy of the
+// round's model on the device's held-out samples, with the same noise as the update. A device whose
+// held-out samples cannot be read sends the value of a device without such samples.
 //
 // Nothing is allocated. One thread at a time.
 #pragma once
@@ -76,8 +80,8 @@ struct LocalDevice {
   // Evaluation: null for a device that takes no task with an accuracy (TrainTask::accuracy_q20).
   // Must outlive all rounds.
   const HeldOut* held_out = nullptr;
-  // Where the values of personal layers are; a model without such layers needs none. Must outlive
-  // all rounds.
+  // Holds the values of personal layers; a model without such layers needs none. Must outlive all
+  // rounds.
   const PersistentStore* store = nullptr;
 
   // Whether the device can take tasks with error_edges: its model has prediction errors, and no
@@ -97,8 +101,9 @@ struct LocalRoundBuffers {
   // [model.parameters] the round's model, float32. The round only reads it: it may lie in external
   // memory or in flash that the CPU reads like memory.
   Span<const float> base;
-  // [model.trained()] during training the working memory, see WorkingParameters. Once the last
-  // Step() is done: the update [model.parameters], and behind it the personal values of the device.
+  // [model.trained()] float32. During training it is the working memory, see WorkingParameters.
+  // After the last Step() it holds the update [model.parameters], then the device's personal
+  // values.
   Span<float> update;
   Span<float> scratch;     // [model.training_floats(batch size)] for Step() only
   Span<uint32_t> indices;  // [batch size]
@@ -106,9 +111,9 @@ struct LocalRoundBuffers {
   Span<float> velocity = {};
   // The same for tasks with the gradient clip that ModelInfo::gradient_for names.
   Span<float> gradient = {};
-  // [any size] An encoded update that fits is encoded whole in the first Read() or Seek(), and the
-  // others copy it: so the pace of an upload does not depend on the data. The memory is in use from
-  // then to Wipe(). A longer update, or one without such memory, is encoded as it is read.
+  // [any size] If the encoded update fits, the first Read() or Seek() encodes all of it and later
+  // calls copy it: so the pace of an upload does not depend on the data. The memory is in use from
+  // then to Wipe(). A longer update, or one without this memory, is encoded as it is read.
   MutableByteSpan encoded = {};
 };
 
@@ -127,27 +132,27 @@ class LocalRound {
   // statuses of LocalTrainer::Begin(), the port's entropy and LoadPersonal().
   Status Begin(const TrainTask& task, const LocalDevice& device, const LocalRoundBuffers& buffers);
 
-  // Evaluates a mini-batch of held-out samples, if the task asks for the accuracy; after these,
-  // trains on one mini-batch. After the last one, or after one that fails, it makes the update and
-  // sets *done. Returns kOk, or kWrongState if there is nothing to do.
+  // Does one mini-batch: first of held-out samples, if the task asks for the accuracy, then of the
+  // training. After the last mini-batch, or after one that fails, it makes the update and sets
+  // *done. Returns kOk, or kWrongState if there is nothing to do.
   Status Step(bool* done);
 
-  // The salt of the server that takes the update. An update has one: it is encoded under one key.
-  // Returns kOk; kWrongState before the update is made; kMalformed if the update has another salt
-  // already, or none and is encoded.
+  // Sets the salt of the server that takes the update. An update has one salt, as it is encoded
+  // under one key. Returns kOk; kWrongState before the update is made; kMalformed if the update has
+  // another salt already, or was encoded without one.
   Status SetSalt(const Salt& salt);
 
-  // In place of a Step(): ends a training that takes too long. It has failed, with kTooLate, and an
-  // accuracy that is not yet counted is left out. Sets *done. Returns as Step().
+  // Call it instead of Step() to end a training that takes too long: it fails with kTooLate, and an
+  // accuracy that is not complete is left out. Sets *done. Returns as Step().
   Status GiveUpTraining(bool* done);
 
   // Writes the next bytes of the encoded update: as many as fit, or as there are. Under
-  // Coding::kFloat32 out has at least 4 bytes, and whole numbers are written. The first Read() or
+  // Coding::kFloat32 `out` needs at least 4 bytes, and gets whole numbers. The first Read() or
   // Seek() begins to encode the update, and so fixes its key.
   //   is_last  the encoded update ends with these bytes
-  // Returns kOk, kWrongState before the update is made, kCryptoFailed, kBufferTooSmall if
-  // zeros are longer than the task's length, too, or the statuses of UpdateEncoder::Begin() that do
-  // not depend on the data; after these the round is over.
+  // Returns kOk; kWrongState before the update is made; kCryptoFailed; kBufferTooSmall if even an
+  // update of zeros is longer than the task's length; or the statuses of UpdateEncoder::Begin()
+  // that do not depend on the data. After these failures the round is over.
   Status Read(MutableByteSpan out, size_t* written, bool* is_last);
 
   // The next Read() starts at byte `offset` and repeats the same bytes. Returns kOk,
@@ -175,7 +180,7 @@ class LocalRound {
   // counts once it is encoded, whether or not it is read; reading it again does not count again.
   uint32_t private_updates() const { return private_updates_; }
 
-  // Mean training loss, and whether training was clipped: of the current round or the last one.
+  // Mean training loss, and whether training was clipped, in the current round or the last one.
   // After a round that measures both are 0 and false.
   float mean_loss() const { return measures_ ? 0.0f : trainer_.mean_loss(); }
   bool clipped() const { return failure_ != Status::kOk || (!measures_ && trainer_.clipped()); }
@@ -190,9 +195,8 @@ class LocalRound {
   uint32_t saturated_steps() const { return measures_ ? 0 : trainer_.saturated_steps(); }
   // Whether the current round, or the last one, measures in place of training.
   bool measures() const { return measures_; }
-  // kOk, or why the store has not taken the personal values that this training has made:
-  // kStoreFailed or kCryptoFailed. The next round starts from what the store holds. For the
-  // device's owner.
+  // kOk, or why the store has not taken the personal values of this training: kStoreFailed or
+  // kCryptoFailed. The next round starts from the store's values. For the device's owner.
   Status kept() const { return kept_; }
 
  private:
@@ -231,7 +235,7 @@ class LocalRound {
   // Held-out samples that were counted, and those that the round's model got right.
   uint32_t evaluated_ = 0;
   uint32_t correct_ = 0;
-  // Of a round that measures: samples of this source, so many so far, and their bins.
+  // Of a round that measures: its source, the number of measured samples, and their bins.
   bool measures_ = false;
   bool is_measuring_ = false;
   const SampleSource* measured_ = nullptr;

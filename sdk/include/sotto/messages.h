@@ -26,17 +26,17 @@ constexpr uint32_t kMaxMaxFrame = 65535;
 // after room for tags, lengths and an offset. kMinMaxFrame <= max_frame <= kMaxMaxFrame.
 constexpr uint32_t MaxChunkBytes(uint32_t max_frame) { return (max_frame - 16) / 4 * 4; }
 
-// A server keeps a Hello open for at most so long, whatever Request::hold_ms is.
+// The longest time, ms, for which a server keeps a Hello open, whatever Request::hold_ms is.
 constexpr uint32_t kMostHoldMs = 60000;
 
-// The most bytes of a receipt: what a server gives with a task, for the device to return with its
-// next Hello. Its contents are the server's own business.
+// The most bytes of a receipt: bytes that a server gives with a task, and that the device returns
+// with its next Hello. Only the server interprets them.
 constexpr size_t kMaxReceiptSize = 64;
 
 // The most bytes of a model's name in a message.
 constexpr size_t kMaxModelNameSize = 64;
 
-// The most bytes of Request::differs. A device cuts it to what its frame has room for.
+// The most bytes of Request::differs. A device cuts it to the room in its frame.
 constexpr size_t kMaxDifferenceSize = 160;
 
 // The most bytes of a model's check (Model::check). The SDK's check has kModelCheckSize.
@@ -58,7 +58,7 @@ enum class ErrorCode : uint8_t {
   kConflict = 7,       // a second, different update after a complete one
   kBusy = 8,           // ask again later
   // The last words of a connection; the server closes it.
-  kKeyRotated = 9,     // the device has another key now; this one opens nothing any more
+  kKeyRotated = 9,     // the device has another key now; this one is useless
   kKeyRevoked = 10,    // the device was revoked; it never takes part again
   kOtherMachine = 11,  // another machine has connected with this device's key
 };
@@ -66,8 +66,8 @@ enum class ErrorCode : uint8_t {
 // The name for logs, "kBusy" for example; "unknown error code" for a value outside the list.
 const char* ErrorCodeName(ErrorCode code);
 
-// What a device that is told to wait waits for. At any moment it is the same for all devices, so it
-// tells nobody who was drawn. Values cross the wire: never renumber; an unknown one is kUnknown.
+// The event for which a waiting device waits. At any moment it is the same for all devices, so it
+// does not reveal who was drawn. Values cross the wire: never renumber; an unknown one is kUnknown.
 enum class WaitState : uint8_t {
   kUnknown = 0,  // the server does not say
   kRounds = 1,   // a job runs; the device may be drawn later
@@ -91,10 +91,10 @@ constexpr uint32_t kFeatureReportTime = 1 << 8;    // keeps to Reply::report_ms
 constexpr uint32_t kFeatureOneLength = 1 << 9;     // takes a task with UpdateFormat::length
 // Stays when a job is over: a server tells it to wait (WaitState::kNoJob), not that it is done.
 constexpr uint32_t kFeatureStays = 1 << 10;
-// After a kModelMismatch it asks for the description of the job's model, and takes that model or
-// says what differs: only then its operator need be told.
+// After a kModelMismatch the device asks for the description of the job's model, and takes that
+// model or states the difference: only then must the operator act.
 constexpr uint32_t kFeatureDescription = 1 << 11;
-// Takes a model as a difference from one that it holds, from the initial model or from zeros.
+// Takes a model as a difference from the model that it holds, the initial model or zeros.
 constexpr uint32_t kFeatureDifferences = 1 << 12;
 constexpr uint32_t kFeatureReleases = 1 << 13;  // wants to know of released models: Reply::release
 constexpr uint32_t kFeatureClipByLayer = 1 << 14;  // with TrainingOptions::clip_by_layer
@@ -111,7 +111,7 @@ constexpr uint32_t kServerNamesReleases = 1 << 1;
 
 // From which model a download is a difference. Values cross the wire: never renumber.
 enum class ModelBase : uint8_t {
-  kHeld = 0,     // the one that the device holds, by Request::held
+  kHeld = 0,     // the model that the device holds, by Request::held
   kInitial = 1,  // InitialWeights() of weights_key
   kZeros = 2,
 };
@@ -120,13 +120,13 @@ enum class ModelBase : uint8_t {
 constexpr uint32_t kGridOffset = 21;
 constexpr uint32_t kMostGrid = kGridOffset;
 
-// A model that a device may download, and as what. Parameters on a grid are multiples of
-// 2^exponent. The download is then the code of a difference (model_difference.h), else the
-// parameters as float32, little endian.
+// A model that a device may download, and the form of the download. Parameters on a grid are
+// multiples of 2^exponent, and the download is the code of a difference (model_difference.h).
+// Without a grid it is the parameters as float32, little endian.
 struct ModelOffer {
-  // The model's check (ModelCheck() in model_difference.h), at most kMaxModelCheckSize bytes: the
-  // device compares what it gets with it, and says it as Request::held later. Empty: an old server,
-  // which sends float32.
+  // The model's check (ModelCheck() in model_difference.h), at most kMaxModelCheckSize bytes. The
+  // device compares the download with it, and later sends it as Request::held. Empty: an old
+  // server, which sends float32.
   ByteSpan check;
   uint32_t grid = 0;  // 0: float32; else exponent + kGridOffset, see model_difference.h
   ModelBase base = ModelBase::kHeld;
@@ -135,8 +135,8 @@ struct ModelOffer {
   uint32_t code = 0;     // names these bytes, for Request::code
 };
 
-// What a device can do. It is the same in every round, drawn or not. A server gives a task only to
-// devices that have what it needs, and tells all others to wait.
+// The abilities of a device, the same in every round, drawn or not. A server gives a task only to
+// devices with the abilities that it needs, and tells the others to wait.
 struct Abilities {
   uint32_t largest_batch = 0;  // samples in a mini-batch; 0: the device does not say, any
   uint32_t features = 0;       // kFeature... bits
@@ -155,16 +155,16 @@ struct Request {
   Kind kind = Kind::kNone;
 
   // kHello. If the version is not kProtocolVersion, the other fields mean nothing. Version 0 is a
-  // later Hello of a connection to a server with kServerRemembersHello: what is left out is as
-  // before, but for hold_ms and differs, which each Hello says anew.
+  // later Hello of a connection to a server with kServerRemembersHello: fields that it leaves out
+  // are as before, except for hold_ms and differs, which each Hello repeats.
   uint32_t version = kProtocolVersion;
   ByteSpan device_id;
   ByteSpan model_digest;  // [kSha256Size]; kGetRelease: empty: as the last Hello said
   uint32_t max_frame = kDefaultMaxFrame;  // the device's limit, kMinMaxFrame to kMaxMaxFrame
   ByteSpan receipt;  // the last one that the device got, at most kMaxReceiptSize; empty: none
   Abilities abilities;
-  // For so long the device waits for the answer: a server without work may hold it until there is
-  // some, kMostHoldMs at most. 0: it wants an answer at once.
+  // Milliseconds for which the device waits for the answer: a server without work may hold the
+  // answer until it has work, kMostHoldMs at most. 0: the device wants an answer at once.
   uint32_t hold_ms = 0;
   // How the device's model differs from the job's, in words for people, after a kModelMismatch: at
   // most kMaxDifferenceSize bytes that may hold anything. Empty: the device does not say.
@@ -221,15 +221,15 @@ struct Reply {
   TrainTask task;
   uint32_t max_frame = kDefaultMaxFrame;  // the server's limit, kMinMaxFrame to kMaxMaxFrame
   ByteSpan receipt;  // to be returned with Hello, at most kMaxReceiptSize; empty: none
-  // The report time: the device announces its update so many milliseconds after this reply came,
-  // not before, with zeros in place of a training that is not finished (client.h). 0: there is
-  // none, it announces the update as soon as there is one.
+  // The report time, in milliseconds after this reply: the device announces its update then and not
+  // before, with zeros if its training is not finished (client.h). 0: there is none, and the device
+  // announces its update as soon as it is made.
   uint32_t report_ms = 0;
 
   // kTrain: the round's model. kRelease: the newest released one.
   ModelOffer model;
-  // kRelease: the job of that model, how many rounds it has released, whether it is over, and what
-  // is claimed for it, in words for people: at most kMaxClaimsSize bytes that may hold anything.
+  // kRelease: the job of that model, the number of its released rounds, whether it is over, and its
+  // privacy claims, a text for people: at most kMaxClaimsSize bytes that may hold anything.
   ByteSpan job_id;  // [kJobIdSize]
   uint32_t rounds = 0;
   ByteSpan claims;

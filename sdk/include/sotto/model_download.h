@@ -1,9 +1,10 @@
 // The download of one model, as a server offers it. Part of sotto/client.
 //
-// A model comes as float32, or as the code of a difference from the model that the device holds,
-// from the initial model or from zeros (model_difference.h). It is made in the caller's vector,
-// part by part, and compared with the offer's check before anybody uses it: parts of two codes, or
-// a base that the server did not mean, give another model, and nothing but the check tells.
+// A server sends a model as float32, or as the code of a difference from the model that the device
+// holds, from the initial model or from zeros (model_difference.h). The download makes the model in
+// the caller's vector, part by part, and compares it with the offer's check before anybody uses it.
+// Parts of two codes, or a base that the server did not mean, give another model, and only the
+// check reveals it.
 //
 // The caller moves the messages: see client.h. One thread at a time.
 #pragma once
@@ -17,13 +18,13 @@
 
 namespace sotto {
 
-// Which model lies in a place that keeps models: its check, if that is known.
+// The check of the model that a place holds, if it is known.
 class HeldModel {
  public:
-  // [kModelCheckSize] as Request::held says it; empty: nobody knows.
+  // [kModelCheckSize] for Request::held; empty: not known.
   ByteSpan check() const { return is_known_ ? ByteSpan(check_) : ByteSpan(); }
   bool is(ByteSpan check) const;
-  // [kModelCheckSize] copied; empty: nobody knows
+  // [kModelCheckSize] copied; empty: not known
   void Set(ByteSpan check);
 
  private:
@@ -34,13 +35,13 @@ class HeldModel {
 class ModelDownload {
  public:
   // Begins a download.
-  //   offer  copied; the bytes that it points to are used during the call alone
-  //   model  of which `held` and `out` are parameters
-  //   held   [model.parameters] the model that the device has said it holds; empty: it has said
-  //          that it holds none. Unchanged until the download is whole
+  //   offer  copied; the bytes that it points to are used only during the call
+  //   model  the net of `held` and `out`
+  //   held   [model.parameters] the model that the device holds, as its Hello said; empty: none.
+  //          It must not change until the download is complete
   //   out    [model.parameters] the model, once is_whole()
-  // Returns kOk; kMalformed for an offer that no server makes of this device: a difference from a
-  // model that it does not hold, a check or a key of another size; or kCryptoFailed.
+  // Returns kOk; kMalformed for an offer that no server makes to this device: a difference from a
+  // model that it does not hold, or a check or a key of another size; or kCryptoFailed.
   Status Begin(const ModelOffer& offer, const ModelInfo& model, Span<const float> held,
                Span<float> out);
 
@@ -57,8 +58,8 @@ class ModelDownload {
   bool is_whole() const { return received_ == total_; }
   uint32_t received() const { return received_; }  // bytes
 
-  // Of a whole model: kOk, kMismatch if it is not the one that was offered, or kCryptoFailed. A
-  // model without a check is taken as it is.
+  // Checks a complete model. Returns kOk, kMismatch if it is not the offered model, or
+  // kCryptoFailed. A model whose offer has no check always passes.
   Status Check() const;
 
   // [kModelCheckSize] of the offer; empty: the server is an old one.

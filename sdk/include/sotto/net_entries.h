@@ -70,7 +70,7 @@ struct Divide<List<Steps...>, First, Rest...>
                 "a step that prepares samples stands before all layers");
 };
 
-// Writes steps, each of which takes what the one before leaves.
+// Writes steps; each step takes the output of the previous one.
 template <uint32_t height, uint32_t width, uint32_t channels, class... Steps>
 struct PlacedSteps {
   static constexpr void Write(PreparationStep*) {}

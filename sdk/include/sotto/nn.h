@@ -10,7 +10,7 @@
 //
 // A net is: the shape of a sample (not needed before Dense), steps that prepare samples
 // (preparation.h; none needed), layers, and its loss (loss.h; without one SoftmaxCrossEntropy).
-// Layers are in sotto/layers, one file each. A layer that does not fit the one before it does not
+// Layers are in sotto/layers, one file each. A layer that does not fit the previous layer does not
 // compile: the message names both shapes. Parameters lie in layer order: of each layer its weights,
 // row-major, then its biases.
 #pragma once
@@ -340,19 +340,20 @@ struct Sequential<Input<axes...>, Rest...>
 //
 //   using Net = sotto::nn::FixedPoint<sotto::nn::Sequential<sotto::nn::Dense<64, 10>>>;
 //
-// During a training all numbers are integers, which saturate: they stay below a limit in magnitude.
+// During a training all numbers are integers that saturate: their magnitude stays below a limit.
 //   parameter, velocity   31 bits in units of 2^-24, below 64; a base of 64 or more is refused
 //   feature, activation   32 bits in units of 2^-24, below 128
 //   delta                 32 bits in units of 2^-28, below 8
 //   sum of gradients      31 bits in units of 2^-20, below 1,024: a mean gradient times a batch
 // A number that saturates counts in LocalRound::saturated_steps(). Sums of products are exact, and
 // a step rounds each parameter once. sdk/TRAINING.md gives the reasons for these formats and
-// against stochastic rounding. ModelInfo::predict computes in integers, too, and makes them anew in
-// its scratch memory: one more number a parameter.
+// against stochastic rounding. ModelInfo::predict also computes in integers. It converts the
+// parameters in its scratch memory at each call, which takes one more number a parameter.
 //
-// A lone Dense with softmax and cross-entropy has other formats: features beyond 8 count as 8,
-// and a step rounds each parameter once a sample, so after n samples it differs by at most n * 3e-8
-// from the result of the same steps without rounding. It has no momentum.
+// A lone Dense with softmax and cross-entropy has other formats: a feature's magnitude above 8
+// counts as 8, and a step rounds each parameter once a sample. So after n samples a parameter
+// differs by at most n * 3e-8 from the result of the same steps without rounding. It has no
+// momentum.
 template <class Net>
 struct FixedPoint : Net {
   static constexpr auto kNet = internal::MakeFixedNet<Net>(typename Net::LayersAndLoss{});

@@ -1,9 +1,8 @@
 // A node without a server: its dialogue with directory, relay and neighbours as a state machine
 // without I/O. Part of sotto/client.
 //
-// The node takes the steps of sotto/peer_trainer.h. This class asks for a lease, gets the newest
-// publication, and sees to it that the node's own one reaches the others. The caller moves
-// messages:
+// The node takes the steps of sotto/peer_trainer.h. This class asks for a lease, fetches the newest
+// publication, and delivers the node's own one to the others. The caller moves messages:
 //
 //   PeerTrainer trainer;
 //   if (trainer.Begin(config, buffers) != Status::kOk) give up;
@@ -21,31 +20,31 @@
 //     }
 //   }
 //
-// where() names the receiver of request(): the directory, which is the relay, too, or a neighbour.
+// where() names the receiver of request(): a neighbour, or the directory, which is also the relay.
 // The link to the directory may stay open while the caller talks to a neighbour. A caller that
-// can open no link to neighbours calls OnLinkLost() instead; with a relay it is never asked to.
+// cannot open links to neighbours calls OnLinkLost() instead; with a relay the node never asks for
+// such a link.
 //
 // A publication has these parts:
 //   1. kLease, until it is granted: one node publishes at a time.
 //   2. kRosterEntry, kGreet, kGetPublication: the granted head, from the relay or else from the
 //      node that published it. Nothing is fetched if the node holds the head already. Size,
-//      SHA-256, version, publisher and contents are checked. A head that is invalid, or that cannot
-//      be got in kFetchTries tries or within the time of two leases, stalls nobody: the node does
-//      not ask for it again, and builds on the head's parent, or if that cannot be had either, on
-//      the newest publication that it holds; the initial model is held always. The new version is
-//      the granted one plus one all the same, and the publication names the base that it really
-//      has.
+//      SHA-256, version, publisher and contents are checked. If a head is invalid, or cannot be
+//      fetched in kFetchTries tries or within the time of two leases, the node does not ask for it
+//      again. It builds on the head's parent or, if that fails too, on the newest publication that
+//      it holds; it always holds the initial model. The new version is still the granted one plus
+//      one, and the publication names the base that it really has.
 //   3. PeerTrainer::Publish(), unless the lease has ended meanwhile: then the node asks again. If
 //      it ends during the steps, the node asks for another one for the same bytes.
 //   4. kStage with a relay, from the byte that the relay names, and kCommit. From Publish() on the
-//      bytes are fixed. Whatever is cut, the same bytes go out again, after a reset, too: the node
-//      then asks for a lease for the pending publication, or, if the head is past it, only whether
-//      it was accepted. A refused commit is tried again under a new lease as long as the head is
-//      still the one that the publication follows.
-//   5. Adopt(): w_L <- those bytes, accepted or not, since they may have been seen.
+//      bytes are fixed. After a cut link or a reset the same bytes go out again: the node asks for
+//      a lease for the pending publication or, if the head is past it, only whether it was
+//      accepted. The node repeats a refused commit under a new lease as long as the head is still
+//      the one that the publication follows.
+//   5. Adopt(): w_L <- those bytes, accepted or not, since others may have seen them.
 //
-// What comes over a link is checked. A directory's head never goes back, and a version keeps its
-// digest: any other reply is kMalformed. The caller owns all memory. One thread at a time.
+// The node checks every reply. A directory's head never goes back, and a version keeps its digest:
+// any other reply is kMalformed. The caller owns all memory. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -62,8 +61,8 @@ namespace sotto {
 struct PeerNodeConfig {
   Port port;                              // now_ms
   uint32_t max_frame = kDefaultMaxFrame;  // that the link takes; kMinMaxFrame to kMaxMaxFrame
-  // Where neighbours reach this node, "HOST:PORT"; outlives the node. Empty: it does not listen, so
-  // it can publish through a relay alone.
+  // Where neighbours reach this node, "HOST:PORT"; outlives the node. Empty: the node does not
+  // listen, and can publish only through a relay.
   ByteSpan address;
   // [MaxPublicationBytes(n)] for a publication that is being fetched. Fetching and training take
   // turns: it may overlap with PeerBuffers::scratch.
@@ -77,7 +76,7 @@ struct PeerPlace {
   uint32_t node = 0;
   ByteSpan address;    // "HOST:PORT"
   ByteSpan device_id;  // its name
-  // Secret of the TLS link with it, in place of the device's own one. Null: the directory.
+  // Secret of the TLS link with the neighbour, instead of the device's own. Null: the directory.
   const Key* pair_key = nullptr;
 };
 
@@ -114,8 +113,8 @@ class PeerNode {
   // From the same place, for one publication.
   static constexpr uint32_t kFetchTries = 3;
 
-  //   trainer  begun; outlives the node, and is used by nobody else meanwhile, but for reading
-  //   policy   copied; what it points to outlives the node
+  //   trainer  begun; outlives the node; others may only read it meanwhile
+  //   policy   copied; the objects that it points to outlive the node
   PeerNode(PeerTrainer* trainer, const SharePolicy& policy, const PeerNodeConfig& config);
   PeerNode(const PeerNode&) = delete;
   PeerNode& operator=(const PeerNode&) = delete;
@@ -131,12 +130,12 @@ class PeerNode {
   // After kMalformed the link must be closed: the node goes on as after OnLinkLost().
   Status OnReply(const PeerReply& reply);
 
-  // To be called when the link to where() was cut, or could not be opened. The next request on a
-  // new link begins with kJoin or kGreet, and what was cut is then repeated.
+  // Call it when the link to where() was cut, or could not be opened. The requests on a new link
+  // begin with kJoin or kGreet; then the node repeats the request that was cut.
   void OnLinkLost();
 
-  // To be called when the link to the directory was cut while a neighbour is asked, or closed in a
-  // pause.
+  // Call it when the link to the directory was cut while the node talks to a neighbour, or closed
+  // in a pause.
   void OnDirectoryLinkClosed() { joined_ = false; }
 
   const PeerRequest& request() const { return request_; }
@@ -232,7 +231,7 @@ class PeerNode {
   uint64_t lease_end_ms_ = 0;
   PeerHead candidates_[2];  // head and parent of the lease
   uint32_t candidate_ = 0;
-  PeerHead given_up_[2];  // the candidates that could not be had last
+  PeerHead given_up_[2];  // the last candidates that could not be fetched
   uint64_t fetch_end_ms_ = 0;
   uint32_t tries_ = 0;
   uint32_t fetched_ = 0;  // bytes

@@ -17,19 +17,18 @@
 //   }
 //
 // The order is the guarantee. Publish() draws the noise, fixes the bytes and saves them with their
-// cost in one record, before any byte can leave. A reset before that record forgets the step, and
-// nothing of it had left; after it the same bytes are sent again. So no batch is released twice.
-// What was learned alone since the last publication is not saved: after a reset the node takes
-// those steps again, with the same batches and, of never, always, coin and period, the same
-// decisions, up to the same model.
+// cost in one record, before any byte can leave. A reset before that record forgets the step, of
+// which no byte has left; after a later reset the node sends the same bytes again. So no batch is
+// released twice. The steps on the node's own model since the last publication are not saved. After
+// a reset the node takes them again, with the same batches and, for the policies never, always,
+// coin and period, with the same decisions, up to the same model.
 //
-// The ledger. The record holds the next step, the publications of this job and what they cost, and
-// what earlier jobs on this store have cost, per unit. It refuses a publication that is not paid
-// for: more than most_releases, passes beyond `passes`, or a total above the owner's limit. A
-// record that is damaged, or of another version, is refused: it is never taken for an empty one. So
-// is one of this job whose node has another secret or another number of samples: their order, and
-// so the batches that are published already, would be others. That the samples themselves stay the
-// same during a job is the owner's duty.
+// The ledger. The record holds the next step, the publications of this job and their cost, and the
+// cost of earlier jobs on this store, per unit. It refuses a publication that is not paid for: more
+// than most_releases, passes beyond `passes`, or a total above the owner's limit. A damaged record,
+// or one of another version, is an error and never counts as empty. A record of this job whose node
+// has another secret or another number of samples is an error, too: the order of the samples, and
+// so the published batches, would differ. The owner must keep the samples the same during a job.
 //
 // The caller owns all memory. One thread at a time. Failures of entropy and store are fatal for the
 // publication at hand: nothing leaves.
@@ -54,7 +53,7 @@ struct PeerConfig {
   const ModelInfo* model = nullptr;
   PeerJob job;
   ByteSpan device_id;    // see IsValidDeviceId()
-  Key secret;            // decides the order of samples and the coin, and nothing that is sent
+  Key secret;            // decides the order of samples and the coin, but no byte that is sent
   SampleSource samples;  // the same ones in every pass and after every reset
   Port port;             // entropy: of the noise
   PersistentStore store;
@@ -115,8 +114,8 @@ class PeerTrainer {
   // A Local step. Returns kOk or kWrongState. A batch that cannot be trained on changes nothing.
   Status LearnAlone();
 
-  // Tells the newest published model, on which the next publication builds. An empty span: it is
-  // version 0, the initial model. The node's own publication may be given, too.
+  // Sets the newest published model, on which the next publication builds. An empty span stands for
+  // version 0, the initial model. The node's own publication is allowed.
   // Returns kOk, kMalformed for bytes that are no publication of this job (the head stays as it
   // was), or kCryptoFailed.
   Status SetHead(ByteSpan publication);
@@ -125,7 +124,7 @@ class PeerTrainer {
   ByteSpan head_digest() const { return head_digest_; }
 
   // A Global step on the head, to be published as `version` by node number `node`: the next
-  // publication_steps batches of the pass, or what is left of it. From then on has_pending() holds.
+  // publication_steps batches of the pass, or the rest of it. From then on has_pending() holds.
   // Returns kOk; kWrongState; kPeerRefused if it is not paid for (nothing happened);
   // kEntropyFailed, kStoreFailed, kCryptoFailed: nothing may be sent, and Begin() must be called
   // before the node goes on.

@@ -1,10 +1,10 @@
-// Small persistent memory of a device: what it must remember over a reset. Part of sotto/base.
+// Small persistent memory of a device, which survives a reset. Part of sotto/base.
 //
-// A port implements two functions over a file, flash or EEPROM. A slot holds one record, which is
-// replaced as a whole: after a reset at any moment load() gives the old record or the new one,
-// never a mixture. The owner of a record puts a checksum into it, so that worn-out memory is
-// noticed. A record counts what has left the device. An older copy of a record that comes back, for
-// example from a back-up, makes the device forget what it has spent: never restore one.
+// A port implements two functions over a file, flash or EEPROM. A slot holds one record. save()
+// replaces it as a whole: after a reset at any moment load() gives the old record or the new one,
+// never a mixture. Each record has a checksum, so its reader notices worn-out memory. A record
+// counts the updates that have left the device. An older copy, for example from a back-up, makes
+// the device forget privacy that it has spent: never restore one.
 //
 // The SDK calls a store in the thread of the object that holds it. Both calls may block.
 #pragma once
@@ -35,8 +35,8 @@ struct PersistentStore {
   Status (*load)(void* context, StoreSlot slot, size_t offset, MutableByteSpan out,
                  size_t* size) = nullptr;
 
-  // Replaces the record by these parts, one behind the other. Returns kOk once the new record would
-  // survive a reset, or kStoreFailed: load() then gives the old record or the new one.
+  // Replaces the record by these parts, concatenated. Returns kOk once the new record survives a
+  // reset, or kStoreFailed: load() then gives the old record or the new one.
   Status (*save)(void* context, StoreSlot slot, Span<const ByteSpan> parts) = nullptr;
 
   void* context = nullptr;

@@ -6,21 +6,20 @@
 //   const PersistentStore store = pages.store();
 //   config.store = &store;                   // of a Client, or of a LocalRound's device
 //
-// A device trains them together with the shared layers, which are all others that are trained. They
-// are never sent and get no noise; the server's model does not have them.
-//   start   InitialPersonal(): the same on all devices, drawn under a key that everybody can
-//           compute
-//   rounds  a training starts from the record in the device's store, and replaces it once it has
-//           ended well, before a byte of the update can be read (local_round.h). The record
-//           outlives jobs: another job of the same net goes on with it
-//   shared  projections, the update's clip and the pull to the round's model take the shared layers
-//           alone; the step, momentum, weight decay and gradient clips take all layers
+// A device trains them together with the shared layers, which are all other trained layers. A
+// personal layer is never sent and gets no noise; the server's model does not have it.
+//   start   InitialPersonal(): the same on all devices, drawn under a public key
+//   rounds  a training starts from the record in the device's store. If it succeeds, it replaces
+//           the record before a byte of the update can be read (local_round.h). The record outlives
+//           jobs: another job of the same net goes on with it
+//   shared  projections, the update's clip and the pull to the round's model act on the shared
+//           layers only; the step, momentum, weight decay and gradient clips act on all layers
 //
-// What leaves the device. An update has one coordinate for each shared parameter. A personal value
-// acts on it only as the samples do: through the gradients of the shared layers, within the bound
-// of the update. So the sensitivity is as for a net whose parameters are the shared ones. Whether
-// an epsilon that rests on a secret draw holds is another question, as the values remember in which
-// rounds the device took part: server/PRIVACY.md, "Personal layers".
+// Privacy. An update has one coordinate for each shared parameter. A personal value acts on it only
+// as the samples do: through the gradients of the shared layers, within the bound of the update. So
+// the sensitivity is the same as for a net with only the shared parameters. But the values remember
+// in which rounds the device took part. server/PRIVACY.md, "Personal layers", says whether an
+// epsilon that rests on a secret draw holds.
 //
 // The record, little endian:
 //   bytes 0..3    "SoPl"
@@ -35,7 +34,7 @@
 // one, is not used: the device starts over from InitialPersonal(), and the next training replaces
 // it. A store that cannot read its memory, or finds an emptied file there, fails the round instead.
 //
-// The functions here are linked by nets with personal layers alone. Pure but for the store; one
+// Only nets with personal layers link these functions. They are pure except for the store; one
 // thread at a time for each store.
 #pragma once
 

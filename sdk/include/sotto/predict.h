@@ -1,4 +1,4 @@
-// Inference: what a trained model says of a sample. Part of sotto/nn.
+// Inference: the outputs of a trained model for a sample. Part of sotto/nn.
 //
 // `sotto model export --format header` writes a net's type and its trained parameters as a header:
 // model_windows here, of a model named windows.
@@ -17,8 +17,8 @@
 //     return status;
 //   }
 //
-// Parameters are constants and stay in flash. A model of MakePredictionModel() names the functions
-// of the way forward alone, so a firmware that does not train links nothing of a training. The
+// Parameters are constants and stay in flash. A model of MakePredictionModel() names only the
+// functions of the forward pass, so a firmware that does not train links no code of a training. The
 // outputs have the same bits on every CPU: a board finds the class that `sotto model predict`
 // finds. Pure functions, safe in any thread or interrupt with its own memory.
 #pragma once
@@ -43,7 +43,8 @@ constexpr size_t PredictFloats(const ModelInfo& model) { return nn::NetMemory(mo
 template <class Net>
 constexpr size_t PredictFloats();
 
-// The outputs of a net for a sample: of classes their scores, else the numbers that are predicted.
+// Computes the outputs of a net for a sample: the scores of the classes or, for a regression or an
+// autoencoder, the predicted numbers.
 //   model       of MakePredictionModel(), or of MakeModelInfo() with float32 parameters
 //   parameters  [model.trained()] float32, finite; or FixedParameter::raw() of each, for a model
 //               of MakePredictionModel() in fixed point
@@ -60,8 +61,8 @@ Status Predict(const ModelInfo& model, Span<const float> parameters, Span<const 
 Status Predict(const ModelInfo& model, Span<const int32_t> parameters, Span<const float> features,
                Span<float> scratch, Span<float> outputs);
 
-// How far the outputs for a sample are from what they should be: the loss that a training has for
-// it, with the same bits, for models with MeanSquaredError.
+// Computes the prediction error of a sample, for models with MeanSquaredError: the loss of the
+// sample in a training, with the same bits,
 //   1 / outputs sum_k (outputs[k] - target[k])^2
 // The target of an autoencoder is the sample as the model's steps prepare it, so missing numbers
 // are filled. In fixed point target, outputs and differences saturate at 128, as in a training.
@@ -70,8 +71,7 @@ Status Predict(const ModelInfo& model, Span<const int32_t> parameters, Span<cons
 //   model, parameters, features, scratch, outputs
 //           as of Predict(), which fills outputs; in fixed point the model is one of
 //           MakePredictionModel()
-//   target  [model.outputs] of a regression, the numbers that it should have predicted, finite; of
-//           an autoencoder {}
+//   target  for a regression [model.outputs], the true numbers, finite; for an autoencoder {}
 // Returns kOk or, with *error unchanged: a status of Predict(); kInvalidArgument for a model with
 // another loss or a target of another size; kNotFinite for a target or an error that is not finite.
 Status PredictionError(const ModelInfo& model, Span<const float> parameters,
@@ -81,13 +81,14 @@ Status PredictionError(const ModelInfo& model, Span<const int32_t> parameters,
                        Span<const float> features, Span<const float> target, Span<float> scratch,
                        Span<float> outputs, float* error);
 
-// The class with the highest score; in a tie the lower one. Of a single output its sign tells which
-// of two classes.
+// The class with the highest score; in a tie the lower class. A single output tells two classes
+// apart by its sign.
 //   outputs  [model.outputs], at least one
 uint32_t PredictedClass(const ModelInfo& model, Span<const float> outputs);
 
-// What the outputs say of each class. Softmax gives probabilities, which add up to 1. One against
-// all gives each class its own: they need not add up to 1, but of a single output they do.
+// Computes the probability of each class from the outputs. With softmax the probabilities add up to
+// 1. With one-against-all each class has its own, and they need not add up to 1, except for a
+// single output.
 //   outputs        [model.outputs]
 //   probabilities  [model.classes]; may be outputs itself if both have the same size
 // Returns kOk, or kInvalidArgument if the model has no classes or a span has another size.

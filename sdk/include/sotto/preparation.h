@@ -82,7 +82,7 @@ struct PreparationCall {
   Span<const uint32_t> random;
 };
 
-// Whether a step can have so many numbers.
+// Whether a step can have this many numbers.
 constexpr bool AreNumbersFor(const Shape& shape, size_t count) {
   return count == 1 || count == shape.channels || count == shape.size();
 }

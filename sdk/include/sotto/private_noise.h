@@ -14,8 +14,8 @@
 //   4. z follows from the task alone. The server asks for deviation, quantizer_scale and clip_l2,
 //      and the device checks them (train_task.h, client.h).
 //
-// Seed. It is 32 bytes of the device's own entropy, for one update, known to nobody else. A party
-// that knows the seed can remove the noise. The encoder passes over the update several times and
+// Seed. It is 32 bytes of the device's entropy, for one update, and stays secret: a party that
+// knows the seed can remove the noise. The encoder passes over the update several times and
 // does not store the noise: batch b of kDitherBatch coordinates is drawn from the ChaCha20 stream b
 // under the seed, so a coordinate's noise is the same in every pass.
 //

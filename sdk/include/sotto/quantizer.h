@@ -1,6 +1,7 @@
 // Gau-LRQ on one coordinate: value -> integer m -> value plus Gaussian noise. Part of sotto/lrq.
 //
-// Device and server compute the same cell (w, L, s) of a coordinate; only m is sent.
+// Device and server compute the same cell (w, L, s) of a coordinate (dither.h); the device sends
+// only m.
 //   encode  m = floor((v + w - s) / w)                               Gau-LRQ, Eq. (11)
 //   decode  e = m w + s + L, rounded to Q20                          Gau-LRQ, Eq. (12)
 // v is Q20, in units of the noise's deviation. The arithmetic is exact in Q27, so e - v before

@@ -18,17 +18,18 @@
 //   config.held_out = &held_out;                            // snapshot by itself
 //   ... windower.Push(reading) at each reading, log.LabelNext(kWalk, 20) when a button says so
 //
-// What a reset leaves. Every sample for which Append() returned kOk, and every label for which its
-// call did, is there after the next Open(), until the ring comes round to its page. What a reset
-// has torn is never read as a sample: each one has a checksum, which also covers its sequence
-// number. A reset may keep a sample of which nobody knows, as Append() had not returned yet.
+// Resets. Every sample for which Append() returned kOk, and every label for which Label() returned
+// kOk, is there after the next Open(), until the ring comes round to its page. A sample that a
+// reset has torn is never read: each sample has a checksum, which also covers its sequence number.
+// A reset within Append() may still keep the sample, although Append() had not returned.
 //
-// Sequence numbers. Each sample has one; they grow, and skip numbers where a write was torn. A
-// number is a place: sample number % S of the page number / S that the log has begun, for S samples
-// a page. So the numbers go on after a reset, and no number is used twice.
+// Sequence numbers. Each sample has one. They increase, and skip numbers where a write was torn. A
+// number is a place: with S samples a page, it is sample number % S of page number / S, counted
+// over all pages that the log has begun. So the numbers go on after a reset, and none is used
+// twice.
 //
-// Wear. Each page is erased once a lap, at the moment in which it becomes the newest one. No page
-// is erased in a snapshot, see SampleLogConfig::reserve_pages.
+// Wear. Each page is erased once a lap, when it becomes the newest page. No page of a snapshot is
+// erased, see SampleLogConfig::reserve_pages.
 //
 // In flash, little-endian:
 //
@@ -71,10 +72,10 @@ constexpr size_t BytesOf(SampleElement element) {
 // The rule looks at nothing but the number, so a sample stays on its side for as long as it lives,
 // over resets and laps. Keep the rule the same in every job.
 //
-// Windows overlap, so their neighbours have readings in common: with every k-th window held out,
-// the device would evaluate on readings that it has trained on. Therefore whole runs are held out,
-// and the `gap` windows on both sides of a run are on neither side. A run of a minute or more also
-// keeps apart what is alike because it is close in time.
+// Windows overlap, so neighbouring windows share readings: with every k-th window held out, the
+// device would evaluate on readings that it has trained on. Therefore whole runs are held out, and
+// the `gap` windows on both sides of a run are neither trained on nor held out. A run of a minute
+// or more also separates readings that are alike because they are close in time.
 struct HeldOutRule {
   uint32_t period = 0;  // 0: no sample is held out
   uint32_t run = 0;     // at least 1, and run + 2 * gap < period
@@ -105,8 +106,8 @@ struct SampleLogConfig {
   SampleElement element = SampleElement::kInt16;
   float scale = 1.0f;  // a sample's value is element * scale; finite, above 0
   HeldOutRule held_out = {};
-  // Pages that a snapshot of a full ring leaves to new samples: so many pages can fill up while it
-  // is held. Then Append() refuses until the snapshot is released.
+  // Pages that a snapshot of a full ring leaves to new samples. Once they are full, Append()
+  // refuses samples until the snapshot is released.
   uint32_t reserve_pages = 1;
 
   // Elements of a sample; 0 if they are more than a uint32_t counts.
@@ -175,9 +176,9 @@ class SampleLog {
   //   kOutOfRange       there have been 2^32 samples
   Status Append(ByteSpan raw, uint32_t* sequence = nullptr);
 
-  // The next `count` samples that are appended have this label: what a button, or a person at a
-  // UART, says before it happens. Count 0 ends that; samples then have none. Kept in RAM: a reset
-  // ends it, too.
+  // Gives this label to the next `count` samples that are appended. Call it, for example, when a
+  // button announces an activity. Count 0 ends it: later samples have no label. The label is kept
+  // in RAM, so a reset also ends it.
   //   label  not kUnlabelled
   void LabelNext(uint32_t label, uint32_t count);
 
@@ -198,8 +199,8 @@ class SampleLog {
   // kOutOfRange as above, or kStoreFailed.
   Status Read(uint32_t sequence, MutableByteSpan raw, uint32_t* label) const;
 
-  // The samples that exist are among the numbers from begin() to end() - 1; end() is the number of
-  // the next one, or less.
+  // The existing samples have numbers from begin() to end() - 1, with gaps. The next sample's
+  // number is end() or above.
   uint32_t begin() const { return FirstLap() * slots_; }
   uint32_t end() const { return has_page_ ? lap_ * slots_ + slot_ : 0; }
 
@@ -244,26 +245,27 @@ class SampleLog {
   uint32_t held_from_ = kNoLap;  // the oldest page of the snapshot that is held
 };
 
-// Cuts a stream of readings into samples of a log: windows of equal length, each a hop behind the
-// one before. A reading has one value for each axis; a sample is [reading][axis].
+// Cuts a stream of readings into samples of a log: windows of equal length, each beginning `hop`
+// readings after the previous one. A reading has one value for each axis; a sample is
+// [reading][axis].
 //
-// After a pause, or readings that were lost, call Restart(): a window has no gap.
+// Call Restart() after a pause or lost readings, so no window has a gap.
 class Windower {
  public:
   //   log     outlives the windower; need not be open yet
   //   axes    values of a reading; the log's SampleLogConfig::Elements() are a multiple of it
-  //   hop     readings from the beginning of a window to the next one's, at least 1: half a window,
-  //           for example. With more than a window some readings are left out
-  //   memory  [SampleBytes()] of the log, of the window under way; outlives the windower
+  //   hop     readings from the beginning of a window to the beginning of the next, at least 1, for
+  //           example half a window. With a hop above a window some readings are left out
+  //   memory  [SampleBytes()] of the log, holds the window under way; outlives the windower
   Windower(SampleLog* log, uint32_t axes, uint32_t hop, MutableByteSpan memory)
       : log_(log), axes_(axes), hop_(hop), memory_(memory) {}
 
   // Takes a reading. A value is divided by the log's scale, rounded to the nearest element, half
   // away from zero, and limited to the element's range.
   //   values  [axes] finite; or NaN, a missing number, if the log's elements are float32
-  // Returns kOk, kInvalidArgument if the sizes do not go together, kNotFinite, and the statuses of
-  // Append() of a window that the reading completes. The reading is not taken on the first two; a
-  // window that was not appended is dropped, and the stream goes on.
+  // Returns kOk, kInvalidArgument if the sizes do not fit, kNotFinite, or a status of Append() for
+  // the window that the reading completes. With kInvalidArgument and kNotFinite the reading is not
+  // taken. A window that Append() refused is dropped, and the stream goes on.
   Status Push(Span<const float> values);
 
   // The same with elements of the log, little-endian: [axes * BytesOf(element)].
@@ -285,14 +287,14 @@ class Windower {
   uint32_t skip_ = 0;  // readings
 };
 
-// The samples that a log holds at one moment, as a model takes them. While it is held, their pages
-// are not erased: each index gives the same sample.
+// The samples that a log holds at one moment, as a model takes them. While the snapshot is held,
+// their pages are not erased: each index gives the same sample.
 //
-//   samples in it     those that are whole, on the pages that the ring does not need next
+//   which samples     the complete ones, on the pages that the ring does not need next
 //                     (SampleLogConfig::reserve_pages)
-//   a model of        only samples with a label below its classes. One that is labelled while the
-//   classes           snapshot is held is in the next one
-//   an autoencoder    all samples, labels are not looked at
+//   a model of        only samples with a label below its classes. A sample that gets its label
+//   classes           while the snapshot is held is in the next snapshot
+//   an autoencoder    all samples; labels are ignored
 //
 // Taking it reads all of its samples once, to check them.
 class SampleSnapshot {
@@ -305,8 +307,8 @@ class SampleSnapshot {
   SampleSnapshot(const SampleSnapshot&) = delete;
   SampleSnapshot& operator=(const SampleSnapshot&) = delete;
 
-  // Takes the samples that there are now, and holds them. One that is held is released first. After
-  // a failure there are no samples. Returns
+  // Takes the log's present samples and holds them. It first releases a snapshot that is held.
+  // After a failure there are no samples. Returns
   //   kOk               also if there are no samples
   //   kWrongState       the log is not open, or another snapshot of it is held
   //   kMismatch         the model takes other samples: another number of inputs, tokens, or a
@@ -314,14 +316,14 @@ class SampleSnapshot {
   //   kBufferTooSmall   `memory`
   Status Take();
 
-  // The ring may have the pages again. There are no samples afterwards.
+  // Gives the pages back to the ring. Afterwards the snapshot has no samples.
   void Release();
 
-  // The samples for training, and those that are held out. LocalRound, and so Client, takes the
+  // The samples for training, and the held-out samples. LocalRound, and so Client, takes the
   // snapshot when a round begins and releases it when its training is over: the program does not
-  // call Take(). If Take() fails, the round has no samples (take_status()). Where no LocalRound
-  // does that, for example in PeerNode, call Take() first.
-  // The sources give kWrongState when nothing is held, and kStoreFailed if the memory fails.
+  // call Take(). If Take() fails, the round has no samples (take_status()). Without a LocalRound,
+  // for example with PeerNode, call Take() first.
+  // The sources return kWrongState if no snapshot is held, and kStoreFailed if the memory fails.
   SampleSource source();
   SampleSource held_out_source();
 

@@ -20,9 +20,9 @@ enum class [[nodiscard]] Status : int8_t{
     kEntropyFailed = -7,    // the port could not give random bytes; always fatal for the round
     kCryptoFailed = -8,     // the cryptographic library reported an error
     kSampleFailed = -9,     // the sample callback reported an error
-    kMismatch = -10,        // model, job, round, attempt or key is not the one expected
+    kMismatch = -10,        // model, job, round, attempt or key is not the expected one
     kPeerRefused = -11,     // the other side answered with a final error
-    kWouldBlock = -12,      // nothing went wrong; call again when the link can take or give bytes
+    kWouldBlock = -12,      // no failure: call again when the link can take or give bytes
     kLinkLost = -13,        // the link to the other side is gone
     kStoreFailed = -14,     // the port could not read or write its persistent memory
     kTooLate = -15,         // the training was not finished when the round's report time came

@@ -36,7 +36,7 @@ namespace sotto {
 // From the full handshake on. A server refuses older tickets, whatever the client says.
 constexpr uint64_t kTicketLifeMs = 24ULL * 3600 * 1000;
 
-// A key seals tickets for so long, and opens them until the last one is too old.
+// The time for which a key seals tickets; it opens them until the last one is too old.
 constexpr uint64_t kTicketKeyLifeMs = 24ULL * 3600 * 1000;
 
 constexpr size_t kTlsMasterSize = 48;
@@ -119,7 +119,7 @@ class TlsTicketKeys {
 
   Status Renew(const Port& port, uint64_t now_ms);
 
-  TicketKey keys_[2];  // the one that seals, and the one before
+  TicketKey keys_[2];  // the key that seals, and the previous key
 };
 
 }  // namespace sotto

@@ -1,7 +1,7 @@
 // Local SGD on one device, one mini-batch a step. Part of sotto/train.
 //
-// Which samples a step takes is computed from a key and never stored. Nothing is allocated, and
-// only the sample callback may block. One thread at a time.
+// The trainer computes from a key which samples a step takes, and stores no order. Nothing is
+// allocated, and only the sample callback may block. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ enum class ClipByLayer : uint8_t {
 
 // Which samples a step takes. Values cross the wire: never renumber.
 enum class Batches : uint8_t {
-  // Each pass visits every sample once, in its own order; its last batch may be smaller.
+  // Each pass visits every sample once, in another order; its last batch may be smaller.
   kPasses = 0,
-  // Each sample of each batch is drawn among all samples, uniformly and independently. A pass is as
-  // many batches as above, all of them of batch_size samples.
+  // Each sample of each batch is drawn from all samples, uniformly and independently. A pass has as
+  // many batches as with kPasses, each of batch_size samples.
   kWithReplacement = 1,
 };
 
@@ -47,22 +47,21 @@ struct TrainingOptions {
   float weight_decay = 0.0f;   // >= 0, finite
   float clip_l2 = 0.4f;        // > 0, a normal float, model units
   Clipping clipping = Clipping::kEveryStep;
-  // These four of a byte lie together, for the sake of small stacks. See rate_first and
-  // gradient_clip.
+  // These four bytes lie together, which keeps stacks small. See rate_first and gradient_clip.
   Batches batches = Batches::kPasses;
   RatePower rate_power = RatePower::kZero;
   GradientClipOf gradient_clip_of = GradientClipOf::kBatch;
   float momentum = 0.0f;  // [0, 1); above 0 a training needs memory for a velocity: see SgdStep
-  // Above 0, at most 65535: a training ends after so many steps, however many passes these take.
-  // Without samples there is none. 0: it ends after local_epochs passes.
+  // 1 to 65535: a training ends after this many steps, however many passes they take; without
+  // samples it takes no step. 0: it ends after local_epochs passes.
   uint32_t local_steps = 0;
-  // The learning rate of step k = 0, 1, ... is learning_rate / (rate_first + k)^p, p of rate_power.
-  // rate_first is 1 to 2^31, or 0 if and only if p is 0: the rate is then the same in all steps.
+  // The learning rate of step k = 0, 1, ... is learning_rate / (rate_first + k)^p, with p given by
+  // rate_power. rate_first is 1 to 2^31, or 0 if and only if p is 0: the rate is then constant.
   uint32_t rate_first = 0;
   // See SgdStep; its base is the model that training starts from.
   float gradient_clip = 0.0f;  // model units of a gradient, >= 2^-30, finite; 0: no clip
   float proximal = 0.0f;       // >= 0, finite
-  ClipByLayer clip_by_layer = ClipByLayer::kNone;  // another one: clip_l2 is at least 2^-100
+  ClipByLayer clip_by_layer = ClipByLayer::kNone;  // unless kNone, clip_l2 is at least 2^-100
 
   // The learning rate of step k, within 2 units in the last place. Converting rate_first + k to
   // float32 rounds it from 2^24 on.
@@ -122,15 +121,15 @@ class LocalTrainer {
   Status Begin(const ModelInfo& model, const TrainingOptions& options, const SampleSource& source,
                const Key& order_key, Span<const float> base, const WorkingParameters& working,
                Span<float> scratch, Span<uint32_t> indices);
-  // Options that would be gone before the training does not compile.
+  // Temporary options, which would end before the training, do not compile.
   Status Begin(const ModelInfo& model, const TrainingOptions&& options, const SampleSource& source,
                const Key& order_key, Span<const float> base, const WorkingParameters& working,
                Span<float> scratch, Span<uint32_t> indices) = delete;
 
   // Trains on one mini-batch. *done is true after the last one, and at once without samples: the
   // trained model is then base, in fixed point rounded to its format.
-  // Returns kOk, the sample callback's status, kOutOfRange for a bad label, kNotFinite if training
-  // diverged, kWrongState when there is nothing to do.
+  // Returns kOk, the sample callback's status, kOutOfRange for a bad label, kNotFinite if the
+  // training diverged, or kWrongState if no training is under way.
   Status Step(bool* done);
 
   // Forgets the training and wipes its keys.
@@ -157,8 +156,8 @@ class LocalTrainer {
   // Number of steps so far.
   uint32_t steps() const { return steps_; }
 
-  // Number of steps in which a number of a net in fixed point was out of the range of its format,
-  // so that the nearest number in range took its place. See FixedPoint.
+  // Number of steps in which a number of a net in fixed point saturated: it was out of the range of
+  // its format, and the nearest number in range took its place. See FixedPoint.
   uint32_t saturated_steps() const { return saturated_steps_; }
 
  private:

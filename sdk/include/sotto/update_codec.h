@@ -40,7 +40,7 @@ class ExtraCoordinates {
  public:
   static constexpr uint32_t kMost = 2;
 
-  // The next one, at most kMaxValueQ20 in magnitude. At most kMost.
+  // Appends a value, at most kMaxValueQ20 in magnitude. At most kMost calls.
   void Add(int32_t v_q20) { v_q20_[count_++] = v_q20; }
 
   uint32_t count() const { return count_; }
@@ -58,8 +58,9 @@ class ExtraCoordinates {
 // computed from the noisy values, and every pass generates the noise again.
 class UpdateEncoder {
  public:
-  //   words  memory for the coordinates that are quantized at once: a multiple of kDitherBatch, or
-  //          empty for kDitherBatch coordinates. Some engines are fast only in large batches
+  //   words  memory for the coordinates that are quantized at once, one word each: a multiple of
+  //          kDitherBatch, or empty for kDitherBatch coordinates. Some engines are fast only in
+  //          large batches. It must outlive the encoder
   explicit UpdateEncoder(const DitherEngine& engine = {}, Span<uint64_t> words = {})
       : engine_(engine), words_(words.empty() ? Span<uint64_t>(own_words_) : words) {}
   ~UpdateEncoder() { Wipe(); }
@@ -69,9 +70,9 @@ class UpdateEncoder {
   // Computes scale and clip factor: two passes over the update, a third with private noise.
   //   round_key      used for this update only
   //   format         kRange or kFixed
-  //   extras         are not clipped, so the sum of squares of all coordinates is at most the bound
-  //                  of update_scale.h plus the squares of these
-  //   private_noise  with Gaussian dither, without extra coordinates, and with clip_l2 at most
+  //   extras         not clipped: the sum of squares of all coordinates is at most the bound of
+  //                  update_scale.h plus the squares of the extras
+  //   private_noise  allowed only with Gaussian dither, without extras, and with clip_l2 at most
   //                  kMaxPrivateClipInScales times quantizer_scale
   // The other arguments and the statuses are as for ComputeUpdateScale(); kInvalidArgument also
   // for more than kMaxParameters coordinates, kCryptoFailed also with private noise.
@@ -82,15 +83,16 @@ class UpdateEncoder {
   // Forgets the update and wipes the keys.
   void Wipe();
 
-  // Whether the update has at most the format's `length` bytes; true without one. Encodes it once
-  // and discards the bytes. To be called after Begin(), before anything is read. Returns as Read().
+  // Sets *fits: whether the update has at most the format's `length` bytes; true if the format has
+  // no length. It encodes the update once and discards the bytes. Call it after Begin(), before the
+  // first Read(). Returns as Read().
   Status FitsLength(bool* fits);
 
   // Writes the next bytes: as many as fit, or as there are. Returns kOk, kWrongState before
   // Begin(), or kCryptoFailed.
   Status Read(MutableByteSpan out, size_t* written);
 
-  // True once the last byte is read. Exact right after a Read(): if true, no byte follows.
+  // True once the last byte is read. The value is exact after a Read(): if true, no byte follows.
   bool is_done() const { return stage_ == Stage::kDone && !HasReady(); }
 
   // The next Read() starts at byte `offset`. Encodes the bytes before it again and discards them.
@@ -146,12 +148,11 @@ class UpdateEncoder {
 //              values of the format's range; never a crash, and no read beyond the end
 //   noisy      [d] int32 Q20; on failure its contents are unspecified and must not be used
 //   engine     computes the dither and runs the loops (decode_loops.h); every engine gives the same
-//              values, in its own time
-//   bound      what the integers must keep (update_bound.h); null: nothing. The verdict is about
-//              the complete update
-// Takes about 5 KB of stack, 24 KB with an engine that reads scattered words.
-// Returns kOk, kInvalidArgument if noisy is empty or too long or the format unknown, kMalformed,
-// kOutOfRange if the bytes are well formed and no update within the bound has their integers, or
+//              values; engines differ in speed
+//   bound      the bound that the complete update must keep (update_bound.h); null: none
+// It takes about 5 KB of stack, 24 KB with an engine that reads scattered words.
+// Returns kOk; kInvalidArgument if noisy is empty or too long or the format is unknown; kMalformed;
+// kOutOfRange if the bytes are well formed but no update within the bound has these integers; or
 // kCryptoFailed.
 Status DecodeUpdate(const Key& round_key, const UpdateFormat& format, ByteSpan encoded,
                     Span<int32_t> noisy, const DecodeEngine& engine = {},

@@ -38,10 +38,10 @@ struct UpdateFormat {
   // The length is a multiple of this, so it reveals less to an observer of the network. 0: no
   // padding. At most kMaxPadding; without effect on kFloat32.
   uint32_t padding = kDefaultPadding;
-  // Above 0: every update has exactly this many bytes, so its length tells nothing, and the padding
-  // means nothing. Under kRange the probabilities then do not adapt. An update whose code is longer
-  // is not sent: the device sends zeros in its place (local_round.h). At most
-  // kMaxLength; 0 for kFloat32, and with private noise.
+  // Above 0: every update has exactly this many bytes, so its length tells nothing, and `padding`
+  // has no effect. Under kRange the probabilities then do not adapt. If the code of an update is
+  // longer, the device sends zeros instead (local_round.h). At most kMaxLength; 0 for kFloat32, and
+  // with private noise.
   uint32_t length = 0;
 
   // True if all fields are in range.
@@ -55,8 +55,8 @@ struct UpdateFormat {
   //   private_noise_q20  deviation of the private noise, Q20; 0: none
   bool CanCarry(uint32_t clip_bit_q20, uint32_t accuracy_q20, uint32_t private_noise_q20) const;
 
-  // The length of an update whose header and code have `size` bytes; with a `length` below them,
-  // the same `size`: it cannot be sent.
+  // The length of an update whose header and code have `size` bytes. If `length` is above 0 and
+  // below `size`, the update cannot be sent, and the result is `size`.
   size_t PaddedSize(size_t size) const {
     if (length != 0) return size < length ? length : size;
     return padding == 0 ? size : (size + padding - 1) / padding * padding;

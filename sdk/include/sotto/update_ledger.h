@@ -1,10 +1,10 @@
-// What a device has spent of its privacy from the server, over resets.
+// The privacy against the server that a device has spent, counted over resets.
 // Part of sotto/client.
 //
 // Each update with private noise costs a device privacy (client.h). A ledger keeps the total in the
 // port's persistent store. Order: the new total is saved before the first byte of the update can
-// leave. A reset, a lost link or a round that fails in between counts an update that nobody has
-// seen; it never forgets one.
+// leave. So after a reset, a lost link or a failed round the ledger may count an update that nobody
+// has seen; it never omits one.
 //
 // The record, in StoreSlot::kClient, little endian:
 //

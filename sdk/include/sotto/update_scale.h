@@ -8,9 +8,9 @@
 // of squares of v is at most (C * 2^20 / quantizer_scale)^2, whatever rounding floating point did
 // before. The sensitivity that the accountant uses is a theorem about these integers.
 //
-// The box. The format carries |v| <= kMaxValueQ20, 1,024 scales. Where C is more than that, every v
-// beyond it is replaced by the nearest value in the box [-kMaxValueQ20, kMaxValueQ20]. Let K(v) be
-// v with every coordinate clamped so, and B = C * 2^20 / quantizer_scale.
+// The box. The format carries |v| <= kMaxValueQ20, 1,024 scales. If C is larger, the nearest value
+// in the box [-kMaxValueQ20, kMaxValueQ20] replaces every v outside it. Let K(v) be v with every
+// coordinate clamped so, and B = C * 2^20 / quantizer_scale.
 //   Lemma 1. |K(v)| <= |v| <= B: no coordinate grows.
 //   Lemma 2. Replacing a device's data moves K(v) by at most 2 B, adding or removing the device by
 //     at most B. Proof: lemma 1, and the triangle inequality. So the sensitivities 2 C and C hold.
@@ -18,7 +18,7 @@
 //     the difference of two clipped updates holds for K of them, too.
 //   Lemma 4. If C is at most 1,024 quantizer_scale, then K(v) = v: the box contains the ball.
 // The decoded value of a clamped coordinate is the end of the box plus the noise. The update loses
-// what was beyond; no guarantee depends on that.
+// the part outside the box; no guarantee depends on that part.
 //
 // The same bits on every CPU. The only state is the struct UpdateScale: safe in any thread.
 #pragma once

@@ -90,10 +90,10 @@ bool Client::WasHeld() const {
   return NowMs() - asked_ms_ >= hold_ms - hold_ms / 4;
 }
 
-// After each answer that asks for patience: no server makes the device spin. One that tells what
-// the device waits for says "at once" whenever that changes. So the wait does not grow if the Hello
-// was kept open for as long as the last wait was, and a device that keeps its link never rests for
-// so long that the server takes it for gone.
+// After each answer that asks for patience: no server makes the device spin. A server that states
+// what the device waits for says "at once" whenever that changes. So the wait does not grow if the
+// server held the Hello for as long as the last wait, and a device that keeps its link never waits
+// until the server thinks that it has left.
 void Client::WaitAsAsked(uint32_t asked_ms) {
   const bool may_ask_at_once = WasHeld();
   const bool keeps_link = config_.hold_ms != 0;

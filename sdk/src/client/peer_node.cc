@@ -387,14 +387,14 @@ Status PeerNode::StartFetch() {
   return Choose();
 }
 
-// The present one cannot be had: under a later lease it is not asked for again.
+// The present candidate cannot be fetched: under a later lease the node does not ask for it again.
 Status PeerNode::NextCandidate() {
   given_up_[candidate_] = candidates_[candidate_];
   ++candidate_;
   return Choose();
 }
 
-// Finds where to get the first of the candidates that can be had, from the present one on.
+// Finds where to fetch the first available candidate, from the present one on.
 Status PeerNode::Choose() {
   state_ = State::kPublish;
   tries_ = 0;

@@ -7,8 +7,8 @@ namespace {
 
 constexpr uint32_t kWordBits = 32;
 
-// Where the mark number `index` stands; there are more. A compiler's function that counts bits is
-// none of what a firmware must link.
+// The place of mark number `index`; there are more marks than that. It calls no compiler's function
+// that counts bits, which a firmware would have to link.
 uint32_t PlaceOf(Span<const uint32_t> marks, uint32_t index) {
   for (size_t i = 0; i < marks.size(); ++i) {
     for (uint32_t word = marks[i]; word != 0; word &= word - 1) {

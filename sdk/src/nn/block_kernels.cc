@@ -94,7 +94,7 @@ constexpr size_t kRowsOfDelta = 16;
 constexpr size_t kRowsOfGradient = 32;
 static_assert(kRowsOfDelta <= kMostSamples);
 
-// Columns that are computed together: so many that the samples' stay in a cache.
+// The number of columns that are computed together: as many as stay in a cache for all samples.
 inline size_t ColumnsOfTile(size_t samples) {
   constexpr size_t kNumbers = 8192;
   constexpr size_t kStep = 128;

@@ -60,7 +60,7 @@ void FillZero(size_t n, Real* y);
 // y = x. They do not overlap.
 void Copy(const Real* x, size_t n, Real* y);
 
-// Rows of n numbers, each a stride behind the one before: y = x. They do not overlap.
+// Rows of n numbers, one every `stride` numbers: y = x. They do not overlap.
 void CopyRows(const Real* x, size_t x_stride, size_t rows, size_t n, Real* y, size_t y_stride);
 
 // y *= scale.

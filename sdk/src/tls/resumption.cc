@@ -8,8 +8,8 @@ namespace {
 
 #if defined(SOTTO_TLS_RESUMES)
 
-// A handshake that tries to resume may be lost with its link, so it is tried again. A server that
-// answers no such handshake gets a full one after so many.
+// A handshake that tries to resume may be lost with its link, so the client tries again. After this
+// many unanswered tries it does a full handshake.
 constexpr uint8_t kMostTries = 3;
 
 // The session to which a completed handshake has led.

@@ -123,8 +123,8 @@ posix::Command QuestionCommand(const char* name, const char* help, AccountQuesti
 
 posix::Command CompareCommand() {
   posix::Command compare = QuestionCommand(
-      "compare", "all accountants side by side", AccountQuestion::kEpsilon, RunCompare,
-      "--sampling uniform --noise-multiplier 1 --rate 0.05 --rounds 30 --delta 1e-5",
+      "compare", "print the figures of all accountants side by side", AccountQuestion::kEpsilon,
+      RunCompare, "--sampling uniform --noise-multiplier 1 --rate 0.05 --rounds 30 --delta 1e-5",
       posix::Without({"accountant"}));
   for (const char* option : {"--published", "--devices", "--smoothness", "--constant"}) {
     compare.renamed.push_back({option, "sotto-lab published"});
@@ -136,22 +136,23 @@ posix::Command CompareCommand() {
 
 posix::Command AccountCommand() {
   posix::Command account = posix::CommandOf(
-      "account", "privacy arithmetic: what rounds cost and what was spent",
+      "account", "compute what rounds cost, and show what jobs have spent",
       {QuestionCommand(
-           "epsilon", "what the rounds of a plan cost", AccountQuestion::kEpsilon, RunEpsilon,
+           "epsilon", "compute the epsilon that the rounds of a plan cost",
+           AccountQuestion::kEpsilon, RunEpsilon,
            "--sampling poisson --noise-multiplier 1 --rate 0.05 --rounds 100 --delta 1e-5"),
-       QuestionCommand("sigma", "the noise multiplier that a budget asks for",
-                       AccountQuestion::kNoise, RunSigma,
+       QuestionCommand("sigma", "find the noise multiplier for a budget", AccountQuestion::kNoise,
+                       RunSigma,
                        "--sampling uniform --rate 0.05 --rounds 30 --epsilon 6 --delta 1e-5"),
-       QuestionCommand("rounds", "how many rounds a budget pays for, counted up to 10^9",
+       QuestionCommand("rounds", "find how many rounds a budget pays for, counted up to 10^9",
                        AccountQuestion::kRounds, RunRounds,
                        "--sampling poisson --noise-multiplier 1 --rate 0.05 --epsilon 6 --delta "
                        "1e-5"),
-       QuestionCommand("delta", "the delta at an epsilon: the inverse of `account epsilon`",
+       QuestionCommand("delta", "compute the delta at an epsilon: the inverse of `account epsilon`",
                        AccountQuestion::kDelta, RunDelta,
                        "--sampling poisson --noise-multiplier 1 --rate 0.05 --rounds 100 "
                        "--epsilon 4"),
-       QuestionCommand("profile", "epsilon over delta, mu and the trade-off curve, as CSV",
+       QuestionCommand("profile", "write epsilon over delta, mu and the trade-off curve, as CSV",
                        AccountQuestion::kProfile, RunProfile,
                        "--sampling none --noise-multiplier 4 --rounds 10 --epsilon-csv epsilon.csv "
                        "--trade-off-csv trade-off.csv"),

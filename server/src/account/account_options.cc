@@ -209,17 +209,17 @@ AccountRows RoundRows() {
           "sampling", &AccountOptions::sampling,
           "which devices take part in a round; poisson: each with the chance --rate, "
           "add/remove adjacency; uniform: a cohort of fixed size, replace-one; passes: each "
-          "device in at most --participations rounds, replace-one, nothing is secret; full or "
+          "device in at most --participations rounds, replace-one, no draw is secret; full or "
           "none: all devices, whatever the rate")
           .OneOf(Sampling::kPoisson, Sampling::kUniform, Sampling::kPasses, Sampling::kFull,
                  Sampling::kNone),
       AccountRow(
           "noise-multiplier", &AccountOptions::noise_multiplier,
-          "deviation of the sum's noise over its sensitivity (C for poisson, 2C else), in the "
-          "first round"),
+          "deviation of the sum's noise divided by the sum's sensitivity (C for poisson, 2C else), "
+          "in the first round"),
       AccountRow(
           "rate", &AccountOptions::rate,
-          "chance of a device to be in a round; needed unless all devices take part in every "
+          "probability that a device is in a round; needed unless all devices take part in every "
           "round")
           .Within({0, 1}),
       AccountRow("rounds", &AccountOptions::rounds, "number of rounds").Within(kCount),
@@ -246,8 +246,8 @@ AccountRows ScheduleRows() {
       AccountRow(
           "gradient-clip", &AccountOptions::gradient_clip,
           "largest L2 norm of a gradient, V: the bound of a round follows from its local "
-          "steps, as with --clip-from-steps of a job, and --clip counts for nothing; bound and "
-          "noise are float32 values as on devices; 0: none")
+          "steps, as with --clip-from-steps of a job, and --clip has no effect; bound and noise "
+          "are float32 values as on devices; 0: none")
           .Within(kFactorOrNone),
       AccountRow("proximal", &AccountOptions::proximal,
                  "pull of a step towards the round's model, alpha of Noisy-FedProx")
@@ -263,8 +263,8 @@ AccountRows ScheduleRows() {
           .Needs("gradient-clip"),
       AccountRow(
           "learning-rate-decay", &AccountOptions::learning_rate_decay,
-          "factor of the learning rate from round to round, gamma; a job's is 0.99 unless it "
-          "says another")
+          "factor by which each round multiplies the learning rate, gamma; the default of a job is "
+          "0.99")
           .Within({0, 1, true})
           .Needs("gradient-clip"),
       AccountRow("learning-rate-schedule", &AccountOptions::rate_schedule,
@@ -278,11 +278,11 @@ AccountRows FleetRows() {
   return {
       AccountRow(
           "cohort", &AccountOptions::cohort,
-          "devices in a round (expected, for poisson); cohort/rate is the fleet; without it the "
-          "noise is ideal and nobody colludes")
+          "devices in a round, or the expected number with poisson; the fleet has cohort/rate "
+          "devices; without --cohort the noise is ideal and nobody colludes")
           .Within(kCount),
       AccountRow("colluders", &AccountOptions::colluders,
-                 "participants who tell their noise to the adversary")
+                 "participants that tell their noise to the adversary")
           .Within({0, kMost})
           .Needs("cohort"),
       AccountRow("dimension", &AccountOptions::dimension, "parameters of the model")

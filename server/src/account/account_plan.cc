@@ -431,14 +431,14 @@ void Run(const PlanRequest& request) {
 posix::Command AccountPlanCommand() {
   using Row = Field<PlanRequest>;
   return posix::CommandFor<PlanRequest>(
-             "plan", "cohort, participations and clip for a fleet, a net and an epsilon")
+             "plan", "find cohort, participations and clip for a fleet, a net and an epsilon")
       .Takes(SampleRows(), Only(kSampleOptions))
       .Takes(JobRows(), Only(kJobOptions))
-      .Takes({Row("clip-runs", &PlanRequest::clip_runs, "the most simulations that find the clip")
+      .Takes({Row("clip-runs", &PlanRequest::clip_runs, "most simulations that find the clip")
                   .Within({2, 20})
                   .Needs("data"),
               Row("seed", &PlanRequest::seed,
-                  "of these simulations: the same one finds the same clip"),
+                  "seed of these simulations: the same seed finds the same clip"),
               JsonRow<PlanRequest>()})
       .Footer(kFooter)
       .Runs(Run);

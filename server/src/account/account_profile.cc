@@ -149,9 +149,8 @@ void RunDelta(const AccountOptions& o) {
   if (delta == 1) {
     json["is_upper_bound"] = true;
     const std::string text = fmt::format(
-        "delta 1 at epsilon {}: these rounds have no smaller one that is proved; more noise or "
-        "fewer "
-        "rounds have\n",
+        "delta 1 at epsilon {}: no smaller delta is proved for these rounds; add noise or take "
+        "fewer rounds\n",
         target);
     return PrintResults(o.json, text + MeaningText(o), json);
   }
@@ -169,8 +168,8 @@ void RunDelta(const AccountOptions& o) {
 void RunProfile(const AccountOptions& o) {
   if (!IsUpperBound(o)) {
     throw std::invalid_argument(fmt::format(
-        "accountant is {}; with sampling its figures bound nothing, and a curve of them "
-        "would; name another one, or leave --accountant out",
+        "accountant is {}; with sampling its figures are no bounds, so it has no curve; name "
+        "another accountant, or leave --accountant out",
         o.accountant.name()));
   }
   const std::vector<Output> outputs = {

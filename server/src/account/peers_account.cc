@@ -228,19 +228,19 @@ std::vector<PeersAccountRow> FigureFields() {
       PeersAccountRow("delta", &Options::delta, "the delta at which the claims hold, in (0, 1)"),
       PeersAccountRow(
           "epsilon", &Options::epsilon,
-          "find the smallest noise for this epsilon of the job's unit; without it --noise says "
-          "how much noise there is"),
+          "find the smallest noise for this epsilon of the job's unit; without it --noise gives "
+          "the noise"),
       PeersAccountRow(
           "published-epsilon", &Options::published_epsilon,
-          "take the noise that the paper asks for at this epsilon; it is too little for that")
+          "take the noise that the paper states for this epsilon; it is too little for it")
           .Excludes("epsilon"),
       PeersAccountRow("jobs", &Options::jobs,
-                      "jobs like this one on the same samples: print their epsilon together, too")
+                      "jobs like this one on the same samples: print also their joint epsilon")
           .Within({1, kMostPeers}),
       PeersAccountRow(
           "other-rho", &Options::other_rho,
-          "rho that other jobs have spent on the same samples, added up, as `rho` of their JSON: "
-          "print the epsilon of all jobs together, too")
+          "sum of the rho that other jobs have spent on the same samples, `rho` in their JSON: "
+          "print also the epsilon of all jobs together")
           .Within({0, 1e6}),
       PeersAccountRow("private-policy", &Options::private_policy,
                       "when a node publishes depends on its own model or losses, as with deep-q"),

@@ -123,8 +123,8 @@ RdpCurve CurveOf(const std::vector<GaussianRounds>& rounds) {
   return [sum](double order) { return (*sum)(order); };
 }
 
-// The search for the order takes a curve of so many groups at most. At the order found, the sum of
-// up to kMostSummed curves is taken.
+// The search for the order takes a curve of at most this many groups. At the order that it finds,
+// the sum of up to kMostSummed curves is taken.
 constexpr size_t kMostSearched = 64;
 constexpr size_t kMostSearchedQuickly = 8;
 constexpr size_t kFewestSearched = 4;
@@ -134,7 +134,8 @@ constexpr size_t kMostSummed = 2048;
 constexpr double kFullTerms = 1e6;
 constexpr double kQuickTerms = 1e5;
 constexpr double kMostTerms = 2e6;  // for the sum of up to kMostSummed curves
-// The search tries about so many orders. Their number falls if there are too many terms for that.
+// About the number of orders that the search tries; it tries fewer if they would take too many
+// terms.
 constexpr double kOrders = 32;
 
 // The rounds in groups so few that the search can afford kOrders of the cheapest orders.

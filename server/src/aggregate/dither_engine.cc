@@ -1,12 +1,22 @@
 #include "aggregate/dither_engine.h"
 
+#if !defined(SOTTO_OWN_KEYSTREAM)
 #include <cstring>
 #include <sodium/core.h>
 #include <sodium/crypto_stream_chacha20.h>
 
 #include "sotto/bytes.h"
+#endif
 
 namespace sotto::server {
+
+#if defined(SOTTO_OWN_KEYSTREAM)
+
+Status FastKeystream(const Key& key, uint32_t stream, uint32_t first_block, MutableByteSpan out) {
+  return LanesKeystream(key, stream, first_block, out);
+}
+
+#else
 
 Status FastKeystream(const Key& key, uint32_t stream, uint32_t first_block, MutableByteSpan out) {
   // Without sodium_init(), libsodium works too, but computes one block after the other.
@@ -18,6 +28,8 @@ Status FastKeystream(const Key& key, uint32_t stream, uint32_t first_block, Muta
                                                        first_block, key.bytes);
   return ready && error == 0 ? Status::kOk : Status::kCryptoFailed;
 }
+
+#endif
 
 #if defined(__x86_64__) && defined(__GNUC__)
 

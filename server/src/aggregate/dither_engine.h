@@ -23,8 +23,11 @@ const DecodeEngine& FastEngine();
 const std::vector<DecodeEngine>& Engines();
 
 // ChaCha20Keystream() by libsodium, several blocks in parallel. Fastest for multiples of 512
-// bytes.
+// bytes. With SOTTO_OWN_KEYSTREAM by LanesKeystream(), for a processor that libsodium does not know.
 Status FastKeystream(const Key& key, uint32_t stream, uint32_t first_block, MutableByteSpan out);
+
+// ChaCha20Keystream(), four blocks in parallel, on any processor.
+Status LanesKeystream(const Key& key, uint32_t stream, uint32_t first_block, MutableByteSpan out);
 
 // True if the processor and the build support AVX2, and the parts of AVX-512 that are used.
 bool HasAvx2();

@@ -69,8 +69,8 @@ const Info& Find(const char* option, const std::string& name, Span<const Info> t
         info.value == nullptr ? name == info.name : posix::NameOfText(name) == info.name;
     if (is_named) return info;
   }
-  throw std::invalid_argument(fmt::format("{} {}: there is none of that name; there are: {}",
-                                          option, name, fmt::join(NamesOf(table), ", ")));
+  throw std::invalid_argument(fmt::format("{} {}: there is no such name; there are: {}", option,
+                                          name, fmt::join(NamesOf(table), ", ")));
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ class Coordinatewise : public Optimiser {
   // Returns the direction of coordinate j, and changes `kept` to the state of the next step.
   virtual double Move(double update, size_t j, KeptState<float>& kept) const = 0;
 
-  // The state, for so many coordinates.
+  // The state, for n coordinates.
   KeptState<float> Begun(size_t n) const {
     KeptState<float> kept = kept_;
     for (std::vector<float>& each : kept.vectors) {

@@ -365,7 +365,7 @@ std::string TwinsCsv(const TwinAudit& audit) {
 void RequireSound(const std::vector<std::string>& violations) {
   if (violations.empty()) return;
   throw std::runtime_error(
-      fmt::format("the audit found {}, see above: this build does not keep what it claims",
+      fmt::format("the audit found {}, see above: this build does not keep its claims",
                   Counted(violations.size(), "violation")));
 }
 

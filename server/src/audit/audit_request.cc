@@ -41,20 +41,21 @@ using EpsilonRow = Field<EpsilonAuditRequest>;
 std::vector<EpsilonRow> CanariesAndFleet() {
   return {
       EpsilonRow("repeats", &EpsilonAuditRequest::repeats,
-                 "jobs that are run with the canary, and as many without; more come closer to the "
+                 "jobs to run with the canary, and as many without; more jobs come closer to the "
                  "true epsilon")
           .Within({1000, 1e9}),
       EpsilonRow("error", &EpsilonAuditRequest::error,
-                 "chance that a sound build is called one that is not, in all of the audit")
+                 "probability that the whole audit calls a sound build unsound")
           .Within({1e-9, 0.1}),
       EpsilonRow(
           "sampling", &EpsilonAuditRequest::samplings,
-          "uniform: B of N devices, replace-one adjacency; poisson: each with chance B/N, "
-          "add/remove adjacency; full: all N in every round, replace-one; passes: each in at most "
-          "--participations rounds, known ones, replace-one; all: one after the other")
+          "the sampling to audit; uniform: B of N devices, replace-one adjacency; poisson: each "
+          "device with chance B/N, add/remove adjacency; full: all N in every round, replace-one; "
+          "passes: each in at most --participations rounds, which are known, replace-one; all: one "
+          "after the other")
           .OneOfNames(SamplingNames()),
       EpsilonRow("devices", &EpsilonAuditRequest::devices,
-                 "devices in the fleet, N: the canary, and others that never report")
+                 "devices in the fleet, N: the canary, and devices that never report")
           .Within({1, 10000}),
   };
 }
@@ -167,7 +168,7 @@ const std::vector<Field<MembershipRequest>>& MembershipFields() {
   static const std::vector<Row> kFields = {
       Row("audit-samples", &MembershipRequest::samples,
           "samples of devices, and as many of the test set, that the attack must tell apart; fewer "
-          "if there are not so many")
+          "if the data have fewer")
           .In(Group::kAudit)
           .Within({2, 1e9}),
   };
@@ -185,11 +186,11 @@ const std::vector<Field<SensitivityRequest>>& SensitivityFields() {
   using Row = Field<SensitivityRequest>;
   static const std::vector<Row> kFields = {
       Row("unit", At(&SensitivityRequest::twins, &TwinOptions::unit),
-          "what of a device the twin has otherwise: one of its training samples, or all")
+          "what of a device is different in the twin: one of its training samples, or all")
           .In(Group::kAudit)
           .OneOf(TwinUnit::kSample, TwinUnit::kDevice),
       Row("pairs", At(&SensitivityRequest::twins, &TwinOptions::pairs),
-          "twins, each with another device changed; the largest distance counts")
+          "number of twins, each with another device changed; the largest distance counts")
           .In(Group::kAudit)
           .Within({1, 10000}),
   };

@@ -9,7 +9,7 @@
 namespace sotto::server {
 namespace {
 
-// Thresholds that are tried: so many quantiles of each side, closer together in the tails.
+// The thresholds to try: this many quantiles of each side, closer together in the tails.
 constexpr int kQuantiles = 200;
 
 using Sorted = std::vector<double>;

@@ -8,7 +8,7 @@
 //
 // canary.h takes its tasks from the configuration. A job that handed out other ones, with less
 // noise or a larger bound, would pass there. So CheckTasks() runs the job itself, without reports,
-// and reads what its devices are told.
+// and reads the tasks of its devices.
 //
 // Reentrant: safe from any thread.
 #pragma once

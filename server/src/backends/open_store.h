@@ -33,9 +33,8 @@ void FillNewStore(const std::string& where, const FillTables& fill);
 // The name by which the store is found from any folder.
 std::string WholeName(const std::string& where);
 
-// The path beside which a server and `sotto store backup` keep files of their own for this store,
-// with endings: the path of an SQLite file itself; of a database DATABASE.store in the working
-// folder.
+// The path to which a server and `sotto store backup` add endings for their files of this store:
+// the path of an SQLite file; for a database DATABASE.store in the working folder.
 std::string FilesBeside(const std::string& where);
 
 // The file with the key of the secrets in a database (store_key.h); empty: a store of this kind has

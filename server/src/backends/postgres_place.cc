@@ -139,8 +139,8 @@ std::string WhyNotOnAllStandbys(Database& database, const Waited& waited) {
   const size_t away = waited.names.size() - seen.size();
   if (slots <= static_cast<int64_t>(away)) return "";
   return fmt::format(
-      "it has {} replication slots that nobody uses, and commits wait for {} "
-      "standbys that are away: {}",
+      "it has {} unused replication slots, and commits wait for {} standbys that are not "
+      "connected: {}",
       slots, away, kStandbyAdvice);
 }
 

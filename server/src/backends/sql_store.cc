@@ -89,9 +89,10 @@ void SqlStore::RequireSameLog() {
   const ByteSpan hash = is_there ? row.Blob(0) : ByteSpan();
   if (std::equal(hash.begin(), hash.end(), std::begin(head_.hash), std::end(head_.hash))) return;
   database_.Refuse(fmt::format(
-      "its log has not the record number {} that this program has read or written: another store, "
-      "or an older copy, was written over it. Nothing more is written. Put the right store there, "
-      "the one that was used last, and start again",
+      "its log does not have the record number {} that this program has read or written: another "
+      "store, or an older copy, has replaced it. The program writes nothing more. Restore the "
+      "store "
+      "that was used last, and start again",
       head_.records));
 }
 

@@ -32,9 +32,9 @@ void SqlitePlace::RequireHere() {
 void SqlitePlace::RequireNamed() const {
   if (database_.file()->IsNamed()) return;
   database_.Refuse(
-      "its path does not name the file any more that was opened: another file was put in its "
-      "place, or it was removed. Nothing more is written. Put the right store there, the one that "
-      "was used last, and start again");
+      "its path no longer names the file that was opened: another file has replaced it, or it was "
+      "removed. The program writes nothing more. Restore the store that was used last, and start "
+      "again");
 }
 
 // SQLite names its journal after the file. By a second name it would not find what a killed program

@@ -15,7 +15,7 @@
 
 namespace sotto::server {
 
-// One line, or lines that are indented by so many spaces. Throws nlohmann's exception for a text
+// One line, or lines that are indented by this many spaces. Throws nlohmann's exception for a text
 // that is not UTF-8.
 std::string JsonText(const nlohmann::ordered_json& json, int indent = -1);
 

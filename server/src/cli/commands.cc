@@ -3,7 +3,7 @@
 namespace sotto::server {
 
 posix::Command PeersCommand() {
-  return posix::CommandOf("peers", "nodes that train among themselves, without a server",
+  return posix::CommandOf("peers", "simulate, serve and account nodes that train without a server",
                           {PeersSimulateCommand(), DirectoryCommand(), PeersAccountCommand()});
 }
 

@@ -24,8 +24,8 @@ std::string ReadLine(std::FILE* file) {
 
 std::vector<posix::Field<Consent>> ConsentRows() {
   using Row = posix::Field<Consent>;
-  return {Row("yes", &Consent::yes, "do it without a question, as a script must"),
-          Row("dry-run", &Consent::dry_run, "print what would change, and change nothing")};
+  return {Row("yes", &Consent::yes, "do it without asking, as a script must"),
+          Row("dry-run", &Consent::dry_run, "print the change without making it")};
 }
 
 Person AtTerminal() {
@@ -43,8 +43,8 @@ bool GoOn(const Consent& consent, const std::string& question, const Person& per
   if (consent.yes) return true;
   if (person.answers == nullptr) {
     throw std::invalid_argument(fmt::format(
-        "\"{}\" wants an answer, and there is no terminal; {}. Read what is printed above, then "
-        "give --yes",
+        "\"{}\" needs an answer, and there is no terminal; {}. Read the text above, then give "
+        "--yes",
         question, kNothingChanged));
   }
   fmt::print(person.reads, "{} [y/N] ", question);

@@ -105,24 +105,26 @@ posix::Command ShowCommand() {
           DataShowRow("", &ShowOptions::data, "a data set, as in `sotto simulate --data`")
               .Argument("DATA")
               .Required(),
-          DataShowRow("test", &ShowOptions::test,
-                      "as for `sotto simulate`: what is split off is no device's"),
+          DataShowRow(
+              "test", &ShowOptions::test,
+              "test samples, as for `sotto simulate`: no device gets a sample that is split "
+              "off"),
           DataShowRow("model", &ShowOptions::model,
-                      "the net for which the data are: a name, or FILE.toml"),
+                      "the net that the samples must fit: a name, or FILE.toml"),
           DataShowRow("partition", &ShowOptions::partition,
                       "how samples are dealt out: " + PartitionNames()),
           DataShowRow("devices", &ShowOptions::devices, "devices in the fleet")
               .Within({1, 1000000})
-              .ByDefault(
-                  "1000, or as many as the samples are enough for; with partition group, the "
-                  "groups"),
+              .ByDefault("1000, or as many as the samples suffice for; with partition group, the "
+                         "number of "
+                         "groups"),
           DataShowRow("samples-per-device", &ShowOptions::samples_per_device,
                       "training samples on each device")
               .Within({1, 1000000})
               .ByDefault("50"),
           DataShowRow("seed", &ShowOptions::seed,
                       "the seed of a `sotto simulate` run: the shares are as in that run"),
-          DataShowRow("first", &ShowOptions::first, "show so many devices in the charts")
+          DataShowRow("first", &ShowOptions::first, "number of devices that the charts show")
               .Within({0, 10000}),
           DataShowRow("svg", &ShowOptions::svg, "write a chart of the first devices to this file"),
           JsonRow<ShowOptions>("the counts of all devices"),

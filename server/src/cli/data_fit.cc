@@ -240,7 +240,7 @@ void RunPca(const FitOptions& o) {
 std::vector<FitRow> SourceFields() {
   return {
       FitRow("data", &FitOptions::data,
-             "the samples to fit to: all of a file, else those for training")
+             "the samples to fit to: all of a file, or a data set's training samples")
           .Required(),
       FitRow("model", &FitOptions::model, "fit behind the steps of this model's preparation")
           .ByDefault("raw samples"),
@@ -257,7 +257,7 @@ posix::Command DataStatsCommand() {
       .Takes(SourceFields())
       .Takes({
           FitRow("per", &FitOptions::per,
-                 "what a figure is for: all features, each channel, each feature")
+                 "print one figure for all features, for each channel or for each feature")
               .OneOfNames({"all", "channel", "feature"}),
           FitRow("out", &FitOptions::out,
                  "write the numbers to files OUT-mean.bin and OUT-deviation.bin"),
@@ -270,7 +270,8 @@ posix::Command DataPcaCommand() {
              "pca", "write principal components as the frozen first layer of a model file")
       .Takes(SourceFields())
       .Takes({
-          FitRow("dimensions", &FitOptions::dimensions, "how many components; the layer's outputs")
+          FitRow("dimensions", &FitOptions::dimensions,
+                 "number of components, which is the number of the layer's outputs")
               .Required()
               .Within({1, kMaxPcaInputs}),
           FitRow("out", &FitOptions::out, "the file of weights, or a folder for pca.bin")

@@ -11,17 +11,12 @@
 
 #include "base/json_text.h"
 #include "base/last_words.h"
-#include "sotto/options/exit_status.h"
-#include "sotto/posix/terminal.h"
+#include "sotto/log/failures.h"
 
 namespace sotto::server {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr char kAsText[] = "text";
-constexpr char kAsJson[] = "json";
-constexpr char kErrorsOption[] = "--errors";
 
 const char* TypeName(posix::Kind kind) {
   switch (kind) {
@@ -93,47 +88,6 @@ Json CommandsOf(const posix::Command& command) {
   return commands;
 }
 
-// Known before the command line is read, so that a wrong one is told as JSON, too.
-bool AsksForJson(int argc, char** argv) {
-  const std::string joined = fmt::format("{}={}", kErrorsOption, kAsJson);
-  for (int i = 1; i < argc; ++i) {
-    if (argv[i] == joined) return true;
-    if (i + 1 < argc && argv[i] == std::string_view(kErrorsOption) &&
-        argv[i + 1] == std::string_view(kAsJson)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// "--rounds" of "--rounds: 'x' is not a whole number"; empty if no option is named.
-std::string OptionIn(const std::string& text) {
-  const size_t begin = text.find("--");
-  if (begin == std::string::npos) return "";
-  const size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-", begin);
-  const std::string option = text.substr(begin, end - begin);
-  return option.size() > 2 ? option : "";
-}
-
-//   help  the advice where the text has none
-void WriteError(const std::string& program, const std::string& text, int status,
-                const std::string& help) {
-  const size_t end = text.find("; ");
-  const std::string advice = end == std::string::npos ? help : text.substr(end + 2);
-  const std::string option = OptionIn(text.substr(0, end));
-  const Json error = {{"program", program},
-                      {"status", status},
-                      {"error", text},
-                      {"option", option.empty() ? Json() : Json(option)},
-                      {"advice", advice.empty() ? Json() : Json(advice)}};
-  const std::string line = ForgivingJsonText(error) + "\n";
-  static_cast<void>(std::fwrite(line.data(), 1, line.size(), stderr));
-}
-
-struct ErrorsRequest {
-  std::string errors = kAsText;
-};
-
 }  // namespace
 
 Json ProgramToJson(const posix::Command& program, const char* version) {
@@ -156,20 +110,10 @@ posix::Command OptionsCommand(const posix::Command& program, const char* version
 }
 
 void AddErrorsOption(int argc, char** argv, posix::Command* program) {
-  posix::Command own =
-      posix::CommandFor<ErrorsRequest>("", "")
-          .Takes({posix::Field<ErrorsRequest>("errors", &ErrorsRequest::errors,
-                                              "how a failure is told on standard error; json: as "
-                                              "an object, on its last line")
-                      .OneOfNames({kAsText, kAsJson})})
-          .Runs([](const ErrorsRequest&) {});
-  std::move(own.options.begin(), own.options.end(), std::back_inserter(program->options));
-  if (!AsksForJson(argc, argv)) return;
+  posix::AddErrorsOption(argc, argv, program);
+  if (!posix::AreErrorsJson(argc, argv)) return;
   TheLastWords() = [name = program->name](const std::string& reason, int status) {
-    WriteError(name, posix::Printable(reason), status, "");
-  };
-  program->on_refusal = [name = program->name](const std::string& why, const std::string& help) {
-    WriteError(name, why, posix::kExitUsage, help);
+    posix::TellFailureAsJson(name, reason, status);
   };
 }
 

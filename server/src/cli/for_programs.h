@@ -31,15 +31,8 @@ nlohmann::ordered_json ProgramToJson(const posix::Command& program, const char* 
 //   program  the caller keeps it while the command runs
 posix::Command OptionsCommand(const posix::Command& program, const char* version);
 
-// Adds the option --errors to a program. If the command line has `--errors json`, each failure is
-// an object on the last line of standard error, also one that the command line itself is:
-//
-//   {"program": "sotto", "status": 2, "error": "--rounds: 'x' is not a whole number from 0 on",
-//    "option": "--rounds", "advice": "`sotto simulate --help` lists what it takes"}
-//
-//   error   the text that a person would get
-//   option  the first one that the text names; or null
-//   advice  what to do: what stands behind the text's first semicolon; or null
+// Adds the option --errors of sotto/log/failures.h to a program whose commands end with
+// TheLastWords().
 void AddErrorsOption(int argc, char** argv, posix::Command* program);
 
 }  // namespace sotto::server

@@ -156,8 +156,8 @@ posix::Command StartCommand() {
                      .Required(),
                  posix::Field<StartOptions>(
                      "after", &StartOptions::after,
-                     "queue it behind the job that runs; without it this job replaces one that has "
-                     "released no round")});
+                     "queue the job behind the one that runs; without it this job replaces a job "
+                     "that has released no round")});
   command.TakesFor(&StartOptions::consent, ConsentRows());
   const auto job = [](auto& request) -> ServeRequest& { return request; };
   command.TakesFor(job, JobsServeFields());
@@ -183,17 +183,18 @@ posix::Command JobCommand() {
            .TakesFor(&JobOptions::consent, ConsentRows())
            .Runs([](const JobOptions& o) { SetPaused(o, true); }),
        Command("resume",
-               "end a pause; or let a job that gave up, or has devices or budget again, go on")
+               "end a pause; or continue a job that gave up, or that has devices or budget again")
            .TakesFor(&JobOptions::consent, ConsentRows())
            .Runs(RunResume),
-       Command("list", "the store's jobs, what waits, and what was refused last; the operator's")
+       Command("list",
+               "list the store's jobs, the queue, and the last refusal; for the operator only")
            .Takes({JobOptionRow(
                        "all", &JobOptions::lists_all,
-                       "list all that was ever asked, and what became of it; --json has it always"),
+                       "list every request ever made, with its outcome, as --json always does"),
                    JsonRow<JobOptions>("the same")})
            .Runs(ListJobs),
-       Command("show", "one job with its options; the operator's")
-           .Takes({JobOptionRow("", &JobOptions::number, "which job; without it the last one")
+       Command("show", "show one job with its options; for the operator only")
+           .Takes({JobOptionRow("", &JobOptions::number, "number of the job; without it the last")
                        .Argument("N")
                        .Within({1, 1e15})})
            .Runs(ShowJob)});

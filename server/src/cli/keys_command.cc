@@ -396,7 +396,7 @@ KeysFields KitSettingsFields(const char* needs) {
   for (const auto& row : posix::KitFields()) rows.push_back(KeysRow(row, &KeysOptions::settings));
   rows.push_back(KeysRow(
                      "model", [](const KeysOptions& o) { return o.model; }, SetModel,
-                     "a model by name, or FILE.toml: the devices take it, and no other one")
+                     "the only model that the devices train: a name, or FILE.toml")
                      .Excludes("accept-model"));
   for (KeysRow& row : rows) {
     if (needs != nullptr) row.Needs(needs);
@@ -410,13 +410,14 @@ KeysFields NewFields() {
   return posix::Joined(
       {{
            KeysRow("", &KeysOptions::names, "names of devices: A-Z a-z 0-9 . _ -").Argument("NAME"),
-           KeysRow("id", &KeysOptions::id, "the name of one device"),
+           KeysRow("id", &KeysOptions::id, "register one device of this name"),
            KeysRow("names", &KeysOptions::names_file,
                    "file of the names, one a line; a comma and an owner may follow"),
-           KeysRow("count", &KeysOptions::count, "number of devices, named PREFIX000000 and on")
+           KeysRow("count", &KeysOptions::count,
+                   "register this many devices, named PREFIX000000 and on")
                .Within({1, 1000000})
                .Excludes("id"),
-           KeysRow("prefix", &KeysOptions::prefix, "how the names of these devices begin")
+           KeysRow("prefix", &KeysOptions::prefix, "beginning of the names of --count's devices")
                .Excludes("id")
                .ByDefault("device-; sim- if seeded"),
            KeysRow("kits", &KeysOptions::kits,
@@ -424,22 +425,22 @@ KeysFields NewFields() {
            KeysRow("out", &KeysOptions::out, "write a key file for each device into this folder"),
            KeysRow(
                "owner", &KeysOptions::owner,
-               "the one owner of these devices, whose data they train on, such as household-7: A-Z "
-               "a-z "
+               "owner of all these devices, whose data they train on, such as household-7: A-Z a-z "
                "0-9 . _ -"),
            KeysRow("seed", &KeysOptions::seed,
                    "derive the secrets from a number, as the simulator does; for tests only")
                .Excludes("id")
                .Needs("insecure-seed"),
            KeysRow("insecure-seed", &KeysOptions::insecure_seed,
-                   "yes, I know that a seeded secret protects nothing")
+                   "confirms --seed: a seeded secret protects nothing")
                .Needs("seed"),
            KeysRow(
                "life-epsilon", &KeysOptions::life_epsilon,
-               "of a new store: what the turns of one device in all of its jobs may cost together")
+               "for a new store: limit of the epsilon that the turns of one device in all its jobs "
+               "may cost together")
                .Within({1e-6, 1e6})
                .ByDefault("none: `sotto job start` asks before a second job of passes"),
-           KeysRow("life-delta", &KeysOptions::life_delta, "of that epsilon")
+           KeysRow("life-delta", &KeysOptions::life_delta, "delta of --life-epsilon")
                .Within({1e-300, 0.5})
                .Needs("life-epsilon")
                .ByDefault("min(1e-5, 1/(10 devices))"),
@@ -463,14 +464,15 @@ KeysFields KeyFields() {
   return posix::Joined(
       {{
            DeviceRow(),
-           KeysRow("kit", posix::At(&KeysOptions::to, &KeyPaths::kit),
-                   "a new kit, as `sotto keys new --kits` writes it: with the settings of the one "
-                   "before, "
-                   "unless they are given"),
+           KeysRow(
+               "kit", posix::At(&KeysOptions::to, &KeyPaths::kit),
+               "write a kit to this file, as `sotto keys new --kits` does; it has the settings of "
+               "the device's last kit, unless they are given"),
            KeysRow("header", posix::At(&KeysOptions::to, &KeyPaths::header),
-                   "a new C header for firmware, with the server and the model if they are known"),
+                   "write a C header for firmware to this file, with the server and the model if "
+                   "they are known"),
            KeysRow("key", posix::At(&KeysOptions::to, &KeyPaths::key),
-                   "a new key file, as `sotto keys new --out` writes it"),
+                   "write a key file to this file, as `sotto keys new --out` does"),
        },
        posix::Under("Kits", KitSettingsFields(nullptr))});
 }
@@ -491,8 +493,8 @@ posix::Command KeysCommand() {
        AskingCommandOf("revoke", "shut a device out for good", {DeviceRow()}, RunRevoke),
        AskingCommandOf(
            "rotate",
-           "give a device a new secret; it stays the same device, and its old key opens "
-           "nothing any more",
+           "give a device a new secret; it stays the same device, and its old key becomes "
+           "useless",
            KeyFields(), RunRotate),
        KeysCommandOf("export", "write a device's secret to a file", KeyFields(), RunExport)});
 }

@@ -68,8 +68,8 @@ void RequireErrors(const ModelInfo& model) {
   }
   if (model.personal > 0) {
     throw std::invalid_argument(fmt::format(
-        "model {} has personal layers, whose values are on its devices alone: its prediction "
-        "errors are another device's others, and no threshold is found from them here",
+        "model {} has personal layers, whose values only its devices have: each device has other "
+        "prediction errors, and no threshold can be found here",
         model.name));
   }
 }
@@ -77,7 +77,7 @@ void RequireErrors(const ModelInfo& model) {
 void RequirePlaceForThreshold(const ModelSource& source, const OpenedModel& opened) {
   if (opened.job == 0 && FormatWithMetadata(source.path, *opened.model) == nullptr) {
     throw std::invalid_argument(fmt::format(
-        "{}: it has parameters alone, and no place for a threshold; write it as another format: "
+        "{}: it has only parameters, and no place for a threshold; write it as another format: "
         "`sotto model export {} --threshold ERROR --out NAME.safetensors`",
         source.path, source.path));
   }

@@ -306,8 +306,8 @@ posix::Command ShowCommand() {
       .Takes({
           ModelShowRow("", &ShowOptions::model, "a name, or a file: FILE.toml").Argument("MODEL"),
           ModelShowRow("store", &ShowOptions::store,
-                       "the model that a job of this store trains, instead"),
-          ModelShowRow("job", &ShowOptions::job, "of --store: the job, from 1")
+                       "instead of MODEL: the model that a job of this store trains"),
+          ModelShowRow("job", &ShowOptions::job, "with --store: the job's number, from 1")
               .Within({1, 1e9})
               .ByDefault("the last one"),
           ModelShowRow("batch-size", &ShowOptions::batch_size,
@@ -315,15 +315,15 @@ posix::Command ShowCommand() {
               .Within({1, 65535}),
           JsonRow<ShowOptions>(),
           ModelShowRow("cpp", &ShowOptions::cpp,
-                       "print the model as a C++ type for firmware instead"),
+                       "print instead the model as a C++ type for firmware"),
           ModelShowRow("c", &ShowOptions::c,
-                       "print the model as a header for firmware in C instead, for sotto_c.h"),
+                       "print instead the model as a header for firmware in C, for sotto_c.h"),
           ModelShowRow(
               "toml", &ShowOptions::toml,
-              "print the model as a model file instead: all its keys, also of a named model"),
+              "print instead the model as a model file, with all its keys, also of a named model"),
           ModelShowRow(
               "numbers", &ShowOptions::numbers,
-              "of --toml: write the files of numbers that the model file names into this folder"),
+              "with --toml: write the files of numbers that the model file names into this folder"),
       })
       .Runs(ShowModel);
 }
@@ -333,8 +333,8 @@ posix::Command ShowCommand() {
 posix::Command ModelCommand() {
   posix::Command model = posix::CommandOf(
       "model",
-      "list the named models; show what a model is and costs; export, evaluate, predict, find "
-      "or attach a threshold",
+      "list the named models; show a model's layers and costs; export, evaluate, predict, find or "
+      "attach a threshold",
       {ShowCommand(), ModelExportCommand(), ModelPredictCommand(), ModelEvaluateCommand(),
        ModelThresholdCommand(), ModelAttachCommand(),
        TablesCommand("kinds", "the kinds of layers and of steps in model files",

@@ -96,9 +96,9 @@ posix::Command ModelExportCommand() {
               .OneOfNames(FormatNames())
               .ByDefault("by the ending of --out"),
           ExportRow("threshold", &ExportOptions::threshold,
-                    "of an autoencoder or a regression: the prediction error above which a sample "
-                    "is an anomaly, as `sotto model threshold` finds it; a header has it as "
-                    "kThreshold, other files among their metadata")
+                    "for an autoencoder or a regression: the prediction error above which a sample "
+                    "is an anomaly, as `sotto model threshold` finds it; a header names it "
+                    "kThreshold, other files have it in their metadata")
               .Within({0, kLargest, true})
               .ByDefault("the one that SOURCE has, if any"),
           ExportRow("out", &ExportOptions::out, "the file to write").Required(),

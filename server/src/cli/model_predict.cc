@@ -145,8 +145,7 @@ void RunPredict(const PredictOptions& o) {
 
 posix::Command ModelPredictCommand() {
   return posix::CommandFor<PredictOptions>(
-             "predict",
-             "say what a trained model says of samples: class and probabilities, or values")
+             "predict", "print a trained model's predictions: class and probabilities, or values")
       .TakesFor(&PredictOptions::source, ModelSourceFields())
       .TakesFor(&PredictOptions::samples, SamplesFields())
       .Takes({

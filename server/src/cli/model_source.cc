@@ -126,7 +126,8 @@ Released ReadReleased(const ModelSource& source) {
 
 constexpr char kNoPrivacy[] = "none: no epsilon bounds what the parameters tell about a device";
 
-// The headline: against those who see the released models. A model without one says so in words.
+// The headline: the claim against a person who sees the released models. A model without a claim
+// says so in words.
 Metadata ClaimsOf(const LedgerEntry& entry) {
   const privacy::Claim* claim = privacy::FindClaim(entry.claims, privacy::ClaimKinds().front());
   if (claim == nullptr || !std::isfinite(claim->epsilon)) return {{"privacy", kNoPrivacy}};
@@ -298,13 +299,13 @@ const std::vector<posix::Field<ModelSource>>& ModelSourceFields() {
           .Argument("SOURCE")
           .Required(),
       Row("model", &ModelSource::model,
-          "the net: a name, or FILE.toml; a store has its own; needed if a file does not name one "
+          "the net: a name, or FILE.toml; a store states its net; needed if a file names no net "
           "that `sotto model` lists"),
       Row("round", &ModelSource::round,
-          "of a store: the released round, from 1, or 0 for the model with which the job began")
+          "for a store: the released round, from 1, or 0 for the model with which the job began")
           .Within({0, kMost})
           .ByDefault("the last one"),
-      Row("job", &ModelSource::job, "of a store: the job, from 1")
+      Row("job", &ModelSource::job, "for a store: the job's number, from 1")
           .Within({0, kMost})
           .ByDefault("the last one"),
   };
@@ -336,10 +337,10 @@ const std::vector<posix::Field<SamplesSource>>& SamplesFields() {
           "needs their labels")
           .Required(),
       Row("trained-on", &SamplesSource::trained_on,
-          "the training samples, as --data of the training names them: the columns of --data are "
-          "found by their names, and its labels are their classes")
-          .ByDefault("the names of the model's features and classes; without them columns count in "
-                     "their order, and labels are whole numbers from 0"),
+          "the training samples, as --data of the training named them: they give the columns of "
+          "--data by name, and the classes of its labels")
+          .ByDefault("the names of the model's features and classes; a model without names takes "
+                     "columns in their order, and labels as whole numbers from 0"),
   };
   return kFields;
 }
@@ -400,8 +401,8 @@ SharedDataset OpenAnomalies(const SamplesSource& source, const ModelInfo& model,
   DataSource labelled = ParseDataSource(source.data);
   if (!labelled.options.emplace("label", column).second) {
     throw std::invalid_argument(
-        fmt::format("--data {}: label= and --labels {} both name the column that says what is an "
-                    "anomaly; leave label= out",
+        fmt::format("--data {}: label= and --labels {} both name the column that marks anomalies; "
+                    "leave label= out",
                     source.data, column));
   }
   const SharedDataset trained_on = OpenTrainedOn(source, model);

@@ -198,16 +198,16 @@ posix::Command ModelThresholdCommand() {
                        "exceed; without --labels all samples are normal")
               .Within({0, 1, true})
               .ByDefault("with --labels the threshold with the largest F1"),
-          ThresholdRow("labels", &ThresholdOptions::labels,
-                       "the column of --data that is 1 for an anomaly and 0 for a normal sample; "
-                       "of an autoencoder"),
+          ThresholdRow(
+              "labels", &ThresholdOptions::labels,
+              "for an autoencoder: the column of --data that is 1 for an anomaly and 0 for "
+              "a normal sample"),
           ThresholdRow("threshold", &ThresholdOptions::threshold,
-                       "judge this threshold, and find none")
+                       "evaluate this threshold instead of finding one")
               .Within({0, kLargestError, true})
-              .ByDefault("one is found"),
+              .ByDefault("find one"),
           ThresholdRow("attach", &ThresholdOptions::attach,
-                       "attach the threshold to the model where SOURCE has it, as `sotto model "
-                       "attach` does"),
+                       "attach the threshold to the model of SOURCE, as `sotto model attach` does"),
           JsonRow<ThresholdOptions>(),
       })
       .Runs(RunThreshold);

@@ -95,12 +95,12 @@ posix::Command ReportCommand() {
               .Required(),
           ReportRow("out", &ReportOptions::out, "the HTML file"),
           ReportRow("operator", &ReportOptions::is_operators,
-                    "also what tells who took part: counts of reports, bytes, times; not for "
-                    "publication"),
-          ReportRow(
-              "without-test", &ReportOptions::without_test,
-              "leave the figures on the test data out; they are the operator's own, and no epsilon "
-              "covers what they tell about these samples"),
+                    "include counts of reports, bytes and times, which tell who took part: do not "
+                    "publish such a report"),
+          ReportRow("without-test", &ReportOptions::without_test,
+                    "leave out the figures on the test data: no epsilon covers what they tell "
+                    "about these "
+                    "samples"),
       })
       .Runs(RunReport);
 }

@@ -305,29 +305,27 @@ void RunStatus(const StatusOptions& o) {
 
 posix::Command StatusCommand() {
   return posix::CommandFor<StatusOptions>(
-             "status", "what a store holds and whether a server runs; the operator's")
+             "status", "show what a store holds and whether a server runs; for the operator only")
       .Takes({
           StoreRow<StatusOptions>(),
           StatusRow(
               "verify", &StatusOptions::verifies,
-              "print instead what the store holds, every record verified, and its head; needed "
-              "before a restored copy is served, after damage to a disk, and to note the head. "
-              "Changes nothing"),
+              "verify every record, and print what the store holds and its head, without a change; "
+              "do it before you serve a restored copy, after damage to a disk, and to note the "
+              "head"),
           JsonRow<StatusOptions>("the same"),
-          StatusRow(
-              "turns", &StatusOptions::lists_turns,
-              "of a job of passes: list each device with its turns, those used and those left")
+          StatusRow("turns", &StatusOptions::lists_turns,
+                    "for a job of passes: list each device with its used and its remaining turns")
               .Excludes("verify"),
           StatusRow(
               "devices", &StatusOptions::lists_devices,
-              "list each device with its state and what to do about it: of the server that runs, "
-              "or "
-              "as the last one left them")
+              "list each device with its state and what to do about it, as the running server, or "
+              "the last one, has them")
               .Excludes("verify"),
-          StatusRow("watch", &StatusOptions::watches, "look again and again, until Ctrl-C")
+          StatusRow("watch", &StatusOptions::watches, "print again and again, until Ctrl-C")
               .Excludes("json")
               .Excludes("verify"),
-          StatusRow("every", &StatusOptions::every_s, "seconds between two looks")
+          StatusRow("every", &StatusOptions::every_s, "with --watch: time between two prints")
               .Within({0.2, 3600})
               .Unit("seconds")
               .Needs("watch"),

@@ -153,15 +153,15 @@ posix::Command StoreCommand() {
       "store", "copy or move a store, and limit what its devices spend in all its jobs",
       {posix::CommandFor<StoreOptions>("copy",
                                        "move a store into a new one, a file or a database; no "
-                                       "server may run, and the old one is written no more")
+                                       "server may run, and the old store becomes read-only")
            .Takes({
                StoreRow<StoreOptions>(),
                StoreOptionRow("", &StoreOptions::file,
                               "the new store: FILE or postgresql://...; it must not be there yet")
                    .Argument("TO"),
                StoreOptionRow("withdraw", &StoreOptions::withdraws,
-                              "take back a copy that was interrupted before the new store was "
-                              "there"),
+                              "withdraw a copy that was interrupted before the new store was "
+                              "complete"),
            })
            .TakesFor(&StoreOptions::consent, ConsentRows())
            .Runs(RunCopy),
@@ -179,12 +179,12 @@ posix::Command StoreCommand() {
                                        "this epsilon; it is never lowered")
            .Takes({
                StoreRow<StoreOptions>(),
-               StoreOptionRow("", &StoreOptions::epsilon, "the epsilon, above the one before")
+               StoreOptionRow("", &StoreOptions::epsilon, "the new epsilon, above the present one")
                    .Argument("EPSILON")
                    .Within({1e-6, 1e6})
                    .Required(),
                StoreOptionRow("delta", &StoreOptions::delta,
-                              "of the epsilon, when the store gets its first one")
+                              "delta of the epsilon, if the store has no life epsilon yet")
                    .Within({1e-300, 0.5})
                    .ByDefault("min(1e-5, 1/(10 devices))"),
            })
@@ -195,13 +195,13 @@ posix::Command StoreCommand() {
                                        "lost: receipts say what devices have spent, and a device "
                                        "without one counts at the life epsilon")
            .Takes({posix::Field<StoreOptions>("store", &StoreOptions::store,
-                                              "the copy, where the store was")
+                                              "the copy, in the place of the lost store")
                        .Argument("COPY")
                        .Required(),
                    StoreOptionRow(
                        "again", &StoreOptions::again,
-                       "of a copy that was recovered before: the last state since is lost, too. "
-                       "All devices must settle anew")})
+                       "recover a copy a second time: the state since its first recovery is lost, "
+                       "too. All devices must settle anew")})
            .TakesFor(&StoreOptions::consent, ConsentRows())
            .Runs(RecoverStore)});
 }

@@ -36,22 +36,23 @@ std::vector<Field<TrafficRequest>> TrafficRows() {
   std::vector<Row> rows = {
       Row("devices", &TrafficRequest::devices, "devices in the fleet, N").Within({1, 1000000}),
       Row("frame", At(&TrafficRequest::link, &LinkShape::max_frame),
-          "the largest message that a device takes, ClientConfig::max_frame; sotto-client's is "
-          "4096")
+          "largest message that a device takes, ClientConfig::max_frame; sotto-client takes 4096")
           .Within({kMinMaxFrame, 16384})
           .Unit("bytes"),
       Row("link-frame", At(&TrafficRequest::link, &LinkShape::link_frame),
-          "count a link of small frames of so many bytes below TLS, sdk/LINKS.md; 0: a stream")
+          "frame of a link of small frames below TLS, sdk/LINKS.md; 0: the link is a stream")
           .Within({0, kLargestFrame})
           .Unit("bytes"),
       Row("window", At(&TrafficRequest::link, &LinkShape::window),
-          "frames in a turn of that link, a power of two")
+          "frames in a turn of the link of --link-frame, a power of two")
           .Within({1, kLargestWindow})
           .Needs("link-frame"),
-      Row("delay", &TrafficRequest::delay_ms, "time of a turnaround on the link, for a time")
+      Row("delay", &TrafficRequest::delay_ms,
+          "time of a turnaround on the link, to compute the time of a participation")
           .Within({0, 1e6})
           .Unit("ms"),
-      Row("speed", &TrafficRequest::bytes_per_s, "of the link each way, for a time; 0: any")
+      Row("speed", &TrafficRequest::bytes_per_s,
+          "speed of the link each way, to compute the time; 0: no limit")
           .Within({0, 1e9})
           .Unit("bytes a second"),
   };
@@ -84,8 +85,8 @@ Answer AnswerOf(const TrafficRequest& r) {
   answer.job = MakeJob(r, r.devices);
   if (!answer.job.codec->servable) {
     throw std::invalid_argument(
-        fmt::format("--mechanism {}: no device sends such updates, they are simulated alone; what "
-                    "`sotto serve` takes has traffic",
+        fmt::format("--mechanism {}: only simulations have such updates, and no device sends them; "
+                    "name a mechanism of `sotto serve`",
                     answer.job.codec->name));
   }
   answer.upload = UpdateBytes(answer.job);

@@ -13,7 +13,7 @@
 
 namespace sotto::server {
 
-// The errors of samples of which it is known what they are.
+// The errors of samples whose kind is known.
 struct KnownErrors {
   std::vector<float> normal;
   std::vector<float> anomalous;

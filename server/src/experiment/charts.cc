@@ -104,7 +104,7 @@ void FillAlongAxis(const Summary& summary, const Axis& axis, const std::string& 
   }
 }
 
-// The series of x and of y of a cell in a panel; null: it is none of the panel's, or lacks one.
+// The series of x and of y of a cell in a panel; null: the cell is not in the panel, or lacks one.
 using Series = std::pair<const std::vector<double>*, const std::vector<double>*>;
 
 Series SeriesOf(const CellSummary& cell, const Chart& chart, const std::string& name,
@@ -116,7 +116,7 @@ Series SeriesOf(const CellSummary& cell, const Chart& chart, const std::string& 
   return is_there ? Series(&x->second, &y->second) : Series();
 }
 
-// The deviations of a series at every so many points; empty: there are none.
+// The deviations of a series at some of its points, equally spaced; empty: there are none.
 std::vector<double> SparseSpreads(const CellSummary& cell, const std::string& y) {
   constexpr size_t kMostBars = 10;
   const auto found = cell.spreads.find(y);

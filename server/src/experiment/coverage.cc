@@ -180,7 +180,7 @@ std::string CountsText(const CoveredCounts& counts) {
                      counts.with_experiment, counts.with_reason, counts.with_nothing);
 }
 
-// The core hours of so many multiply-accumulates.
+// The core hours of `work` multiply-accumulates.
 std::string WorkText(double work) {
   return work < 0 ? "unknown" : CoreHoursText(CoreHoursOf(work));
 }

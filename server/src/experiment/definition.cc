@@ -265,7 +265,7 @@ void AddEntry(const std::string& section, const Setting& setting, Definition& d)
   if (section == "data") return AddTo(DataKeys(), setting, d.choices);
   if (section == "note") return AddNote(setting, d.notes);
   Refuse(
-      fmt::format("[[{}]] is none of an experiment's; it has [[axis]], [[set]], [[paper]], "
+      fmt::format("[[{}]] is not part of an experiment; it has [[axis]], [[set]], [[paper]], "
                   "[[claim]], [[data]], [[note]]",
                   section));
 }
@@ -280,7 +280,8 @@ void AddSetting(const Setting& setting, Definition& d) {
   if (section == "chart") return Set(ChartKeys(), setting, d.chart);
   if (section == "origin") return d.origins.push_back(OriginOf(setting.key, One(setting)));
   Refuse(fmt::format(
-      "[{}] is none of an experiment's; it has [options], [quick], [origin] and [chart]", section));
+      "[{}] is not part of an experiment; it has [options], [quick], [origin] and [chart]",
+      section));
 }
 
 std::string FolderOf(const std::string& path) {

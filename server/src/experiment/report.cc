@@ -143,8 +143,8 @@ std::string SeedsText(const ClaimVerdict& verdict, const Difference& d) {
   return text;
 }
 
-// Of the experiment's figure as many as in its table; of another one so many that what decides the
-// row has two digits.
+// For the experiment's figure as many as in its table; for another figure as many as give the
+// number that decides the row two digits.
 int DecimalsOf(const Definition& definition, const Comparison& claim, const Difference& d) {
   constexpr int kMost = 6;
   if (claim.figure.empty() || claim.figure == definition.figure) return definition.decimals;

@@ -60,7 +60,7 @@ Assignments Common(const Assignments& at, const Comparison& claim) {
   return common;
 }
 
-// P of Student's t beyond so many standard errors, or of no error at all.
+// The probability of Student's t beyond `distance`; without a standard error 0 or 1.
 double TailBeyond(double distance, const MeanDeviation& values) {
   const double error = values.standard_error();
   if (error > 0) return StudentTail(distance / error, static_cast<double>(values.count - 1));

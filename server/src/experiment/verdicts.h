@@ -5,7 +5,7 @@
 // each such row there are three answers, and two of them can hold together:
 //   different  the 95 % interval of the mean difference (Student's t) has no zero in it
 //   equal      the 90 % interval lies inside of (-within, within): two one-sided tests at 5 %
-//   open       neither; then so many seeds would decide
+//   open       neither; then this many seeds would decide
 // That all rows agree needs no adjustment: each one is tested at 5 %, and all must pass (an
 // intersection-union test). That some row differs is said after Holm's adjustment over the rows.
 // server/EXPERIMENTS.md has each formula, and how another program repeats it from runs.jsonl.

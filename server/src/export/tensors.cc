@@ -210,7 +210,7 @@ void RequireKnown(const ModelInfo& model, const std::vector<TensorMap>& maps,
     const bool is_known = std::any_of(
         maps.begin(), maps.end(), [&](const TensorMap& map) { return map.name == tensor.name; });
     if (!is_known) {
-      RefuseNames(model, maps, fmt::format("tensor \"{}\" is none of the model's", tensor.name));
+      RefuseNames(model, maps, fmt::format("tensor \"{}\" is not in the model", tensor.name));
     }
   }
 }

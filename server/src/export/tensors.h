@@ -57,8 +57,8 @@ std::vector<TensorMap> MapTensors(const ModelInfo& model);
 std::vector<Tensor> ExportTensors(const ModelInfo& model, Span<const float> parameters);
 
 // The parameters of a model from such tensors, in any order. Throws std::invalid_argument that says
-// what is wrong and what is expected: for a tensor that is absent, is none of the model's or has
-// another shape, and for frozen weights other than the model's.
+// what is wrong and what is expected: for a tensor that is absent, that the model does not have or
+// that has another shape, and for frozen weights other than the model's.
 std::vector<float> ImportTensors(const ModelInfo& model, const std::vector<Tensor>& tensors);
 
 }  // namespace sotto::server

@@ -237,7 +237,7 @@ std::optional<JobChoice> ChooseNamed(const ServeRequest& o, uint32_t devices,
     if (!changed.empty() && !is_replaced) {
       throw std::runtime_error(
           changed +
-          "; leave the option out to go on with the job, or begin another one: "
+          "; leave the option out to go on with the job, or begin another job: "
           "`sotto job start`");
     }
     if (changed.empty()) {

@@ -24,7 +24,7 @@ std::string DescribeJobAndLife(const JobConfig& config) {
                      privacy::DeltaText(config.plan.delta));
 }
 
-// How many of the eligible devices have room for so many turns of the job's kind.
+// The number of eligible devices that have room for `turns` of the job's kind.
 int64_t DevicesWithRoom(const History& history, const JobConfig& config,
                         const privacy::Turns& turns) {
   return std::count_if(
@@ -118,9 +118,9 @@ void RequireAskable(const std::string& store, const History& history, const priv
   if (!history.recovery || MayRunOnRecovered(plan)) return;
   const bool is_passes = plan.sampling == privacy::Sampling::kPasses;
   throw std::invalid_argument(fmt::format(
-      "{}: {} was recovered from an older copy, and asks only devices that have shown what it has "
-      "lost; {} must not depend on that. Begin another job, sotto job start, with --sampling "
-      "passes and --order connected",
+      "{}: {} was recovered from an older copy, so the server asks only devices that have shown "
+      "their receipts; {} must not depend on that. Begin another job, sotto job start, with "
+      "--sampling passes and --order connected",
       is_passes ? "--order fixed" : fmt::format("--sampling {}", privacy::Name(plan.sampling)),
       store, is_passes ? "a list that looks at nobody's presence" : "a secret draw"));
 }
@@ -189,8 +189,8 @@ std::string DescribeSettling(const History& history) {
       });
   if (waiting == 0) return "";
   return fmt::format(
-      "the store was recovered from an older copy, and asks a device only after it has shown a "
-      "receipt: {} not yet; one that has none counts {}",
+      "the store was recovered from an older copy, so the server asks a device only after it has "
+      "shown a receipt: {} not yet; a device without a receipt counts {}",
       Counted(waiting, "device"), DescribeCap(history));
 }
 

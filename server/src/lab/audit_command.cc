@@ -205,7 +205,7 @@ posix::Command TrainingAuditCommand(const char* name, const char* help, const ch
 
 posix::Command EpsilonCommand() {
   posix::CommandFor<EpsilonAuditRequest> command(
-      "epsilon", "a lower bound on epsilon from many releases, beside the claim");
+      "epsilon", "measure a lower bound on epsilon from many releases, beside the claim");
   TakeJob(EpsilonAuditFields(), Group::kAudit, WithoutForEpsilon(), JobFields(), &command);
   return command.Footer(kEpsilonFooter).Runs(RunEpsilon);
 }
@@ -217,9 +217,10 @@ posix::Command AuditCommand() {
       "audit", "measure a job's privacy: attacks, and lower bounds beside its claims",
       {EpsilonCommand(),
        TrainingAuditCommand("membership",
-                            "guess from the loss which samples a training was made from",
+                            "attack a training: guess from the loss which samples it had",
                             kMembershipFooter, MembershipFields(), RunMembership),
-       TrainingAuditCommand("sensitivity", "how far one sample, or one device, moves the models",
+       TrainingAuditCommand("sensitivity",
+                            "measure how far one sample, or one device, moves the models",
                             kSensitivityFooter, SensitivityFields(), RunSensitivity),
        PeersAuditCommand()});
 }

@@ -140,10 +140,11 @@ std::vector<posix::Field<PeerAuditOptions>> AuditFields() {
       Row("epsilon", &PeerAuditOptions::epsilon, "epsilon for which the noise is calibrated")
           .Within({1e-3, 1e3}),
       Row("delta", &PeerAuditOptions::delta, "delta of that epsilon").Within({1e-12, 0.5}),
-      Row("repeats", &PeerAuditOptions::repeats, "publications with either sample")
+      Row("repeats", &PeerAuditOptions::repeats, "publications with each of the two samples")
           .Within({1000, 1e9}),
       Row("nodes", &PeerAuditOptions::keys, "nodes whose decisions are compared").Within({1, 1e6}),
-      Row("error", &PeerAuditOptions::error, "chance that a sound build is called one that is not")
+      Row("error", &PeerAuditOptions::error,
+          "probability that the audit calls a sound build unsound")
           .Within({1e-9, 0.1}),
       Row("threads", &PeerAuditOptions::threads,
           "threads of this process; the results do not depend on them")

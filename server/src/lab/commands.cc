@@ -4,7 +4,7 @@ namespace sotto::server {
 
 posix::Command SottoLabProgram() {
   posix::Command inspect =
-      posix::CommandOf("inspect", "look into what the noise is made of",
+      posix::CommandOf("inspect", "print the noise's certificate, the size of updates, the options",
                        {CertificateCommand(), InspectEntropyCommand(), InspectOptionsCommand()});
 
   return posix::CommandOf(

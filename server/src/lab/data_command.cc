@@ -196,7 +196,7 @@ std::string SetsText() {
 }
 
 posix::Command FetchCommand() {
-  return posix::CommandFor<FetchOptions>("fetch", "put a published data set into DIR/SET")
+  return posix::CommandFor<FetchOptions>("fetch", "fetch a published data set into DIR/SET")
       .Takes({
           FetchRow("", &FetchOptions::set, "the data set")
               .Argument("SET")
@@ -206,8 +206,7 @@ posix::Command FetchCommand() {
                    "the folder with your data sets, as for `sotto-lab experiment --data-dir`")
               .Argument("DIR")
               .Required(),
-          FetchRow("from", &FetchOptions::from,
-                   "take this archive, which you have already, in place of a download"),
+          FetchRow("from", &FetchOptions::from, "take this archive instead of a download"),
       })
       .Footer(SetsText())
       .Runs(Fetch);

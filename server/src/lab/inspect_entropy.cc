@@ -131,7 +131,7 @@ posix::Command InspectEntropyCommand() {
           EntropyRow("coding", &EntropyOptions::coding, "how updates become bytes")
               .OneOfNames({"range", "fixed"}),
           EntropyRow("padding", &EntropyOptions::padding,
-                     "bytes whose multiples the sizes are; 0: none")
+                     "pad updates to a multiple of this many bytes; 0: none")
               .Within({0, kMaxPadding}),
           EntropyRow("seed", &EntropyOptions::seed, "seed of the first of 20 updates"),
           JsonRow<EntropyOptions>(),

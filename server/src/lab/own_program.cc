@@ -1,4 +1,4 @@
-// The program of somebody who has methods of their own (sotto/research/methods.h).
+// The program of a researcher with own methods (sotto/research/methods.h).
 #include <algorithm>
 #include <string>
 #include <utility>

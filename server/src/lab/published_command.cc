@@ -104,8 +104,8 @@ std::vector<posix::Field<PublishedOptions>> NoisyFields() {
   using Row = posix::Field<PublishedOptions>;
   return {
       Row("devices", &PublishedOptions::devices,
-          "devices of the fleet, m; all take part in every round; with --noise-sigma, --rounds "
-          "and the options of rounds that differ"),
+          "devices of the fleet, m, which all take part in every round; use it with --noise-sigma, "
+          "--rounds and the options of rounds that differ"),
       Row("smoothness", &PublishedOptions::smoothness, "smoothness of the loss, L")
           .Needs("devices"),
       Row("constant", &PublishedOptions::constant, "c of Theorem 12 (b) and z of 12 (d)")
@@ -178,7 +178,7 @@ void RunPublished(const PublishedOptions& o) {
 
 posix::Command PublishedCommand() {
   return posix::CommandFor<PublishedOptions>(
-             "published", "the epsilons that papers print, each beside a sound one and a verdict")
+             "published", "print the epsilons of papers, each beside a sound one and a verdict")
       .Takes(AccountFields(),
              posix::Both(TakenBy(AccountQuestion::kEpsilon), posix::Without({"accountant"})))
       .Takes(posix::Under("What papers print of Noisy-FedAvg and Noisy-FedProx", NoisyFields()))

@@ -217,11 +217,13 @@ void RunSwarmCommand(const SwarmRequest& o) {
 
 std::vector<SwarmRow> Devices() {
   return {
-      SwarmRow("store", &SwarmRequest::store, "take the keys of this store, also beside its server")
+      SwarmRow("store", &SwarmRequest::store,
+               "take the keys of this store, also while its server runs")
           .Argument("STORE"),
-      SwarmRow("keys", &SwarmRequest::keys, "or take the key files NAME.key of this folder")
+      SwarmRow("keys", &SwarmRequest::keys,
+               "instead of STORE: take the key files NAME.key of this folder")
           .Excludes("store"),
-      SwarmRow("devices", &SwarmRequest::devices, "take the first N of them")
+      SwarmRow("devices", &SwarmRequest::devices, "take the first N of these devices")
           .Within({1, kMostDevices})
           .ByDefault("all"),
       SwarmRow("model", &SwarmRequest::model, "model by name, or a file: FILE.toml"),
@@ -244,18 +246,18 @@ std::vector<SwarmRow> Network() {
       SwarmRow("server", &SwarmRequest::server, "HOST:PORT of the server"),
       SwarmRow(
           "addresses", &SwarmRequest::addresses,
-          "connect from so many addresses of 127.0.0.0/8, since a server limits the handshakes of "
-          "one")
+          "connect from this many addresses of 127.0.0.0/8, since a server limits the handshakes "
+          "of one address")
           .Within({1, 1000000})
           .ByDefault("one for 64 devices"),
       SwarmRow("threads", posix::At(&SwarmRequest::swarm, &SwarmOptions::threads),
-               "threads, each with an event loop")
+               "number of threads, each with an event loop")
           .Within({1, 256}),
       SwarmRow("connect-rate", posix::At(&SwarmRequest::swarm, &SwarmOptions::connect_rate),
                "devices a second that begin to connect")
           .Within({0.1, 1e6}),
       SwarmRow("max-frame", posix::At(&SwarmRequest::swarm, &SwarmOptions::max_frame),
-               "the most bytes of a message to a device")
+               "most bytes of a message to a device")
           .Within({kMinMaxFrame, kMaxMaxFrame}),
       SwarmRow("float32", posix::At(&SwarmRequest::swarm, &SwarmOptions::float32),
                "take models as float32, as older devices do, and not as differences"),
@@ -268,7 +270,7 @@ std::vector<SwarmRow> Faults() {
   return {
       SwarmRow("latency",
                posix::At(&SwarmRequest::swarm, &SwarmOptions::faults, &FaultOptions::latency_ms),
-               "ms before each request, 50 % more or less")
+               "delay before each request, ms, varied at random by up to 50 %")
           .Within({0, 60000}),
       SwarmRow("drop-out",
                posix::At(&SwarmRequest::swarm, &SwarmOptions::faults, &FaultOptions::drop_out),
@@ -281,7 +283,7 @@ std::vector<SwarmRow> Faults() {
           .Within({0, 1}),
       SwarmRow("slow",
                posix::At(&SwarmRequest::swarm, &SwarmOptions::faults, &FaultOptions::slow_bytes_s),
-               "bytes a second of a device, in each direction; 0: as fast as it goes"),
+               "speed of a device's link in each direction, bytes a second; 0: no limit"),
   };
 }
 
@@ -298,7 +300,7 @@ posix::Command SwarmCommand() {
                    "seconds that the load lasts; 0: until the job is done")
               .Within({0, 1e7}),
           SwarmRow("seed", &SwarmRequest::seed,
-                   "seed of the faults and of the shares of --data; no secret"),
+                   "seed of the faults and of the shares of --data; it is no secret"),
           JsonRow<SwarmRequest>(),
       })
       .Footer(

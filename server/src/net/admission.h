@@ -108,7 +108,7 @@ class Admission {
   // Whether its handshake comes before the handshakes of other strangers.
   bool IsFavoured(Id id) const { return entries_.at(id).favoured; }
 
-  // Forgets at most so many addresses of which nothing matters any more. Call it now and then.
+  // Forgets at most this many addresses that no longer matter. Call it now and then.
   void Sweep(uint64_t now_ms, size_t most);
 
   const AdmissionLimits& limits() const { return limits_; }

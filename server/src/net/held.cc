@@ -18,8 +18,9 @@ constexpr uint64_t kAnswerBudgetNs = 5'000'000;  // of one turn
 
 }  // namespace
 
-// Whether there is nothing to tell the device now, and it waits. A device that stays is told once,
-// at once, what it waits for, if that is no round of a job; it then asks again.
+// Whether the server has nothing to tell the device now and may hold its answer. If a device that
+// stays waits for something other than a round, the server first answers once, at once, with that;
+// the device then asks again.
 bool Server::Loop::MayHold(const Session& session) const {
   const Request& request = session.connection.request();
   return !session.failure && request.kind == Request::Kind::kHello && request.hold_ms > 0 &&

@@ -25,7 +25,7 @@ constexpr size_t kPorts = 4;  // bytes of both
 
 constexpr ProxyHeader kImpossible = {ProxyHeader::State::kImpossible, 0, {}};
 
-// Bytes of an address; 0: this is none of TCP.
+// Bytes of an address; 0: it is not a TCP address.
 size_t AddressSize(uint8_t family) {
   if (family == kTcpOverIpv4) return posix::kIpv4Size;
   return family == kTcpOverIpv6 ? posix::kIpv6Size : 0;

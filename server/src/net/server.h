@@ -5,7 +5,7 @@
 //     requests.
 //   - The pool opens rounds, which writes the log, and closes each at its deadline. The server
 //     publishes the result at the deadline plus the release allowance, never earlier: the time of a
-//     publication then tells nothing of the reports. Until then devices are told to wait. A release
+//     publication then tells nothing of the reports. Until then devices wait. A release
 //     that is not ready in time is published late, and its outcome says how late.
 //   - If the job closes rounds early (JobConfig::close_early()), the pool also closes a round when
 //     its whole cohort has reported, and a result is published when it is ready. With timed reports
@@ -16,13 +16,13 @@
 //     are served from then on, live connections of devices that left or have another key are
 //     closed.
 //   - The next round opens with the publication, until the job is over. While too few devices are
-//     eligible or connected, or the job is paused, it opens none, and devices are told to wait.
+//     eligible or connected, or the job is paused, it opens none, and devices wait.
 //   - Every device may fetch the newest release at any time, whatever the job does
 //     (JobSource::AnswerRelease). That is no request of the job.
 //   - When a job is over, a server that stays keeps its connections and serves the next job as soon
 //     as its source has one. A server of one job tells devices for `farewell_ms` that the job is
 //     done, and ends. If the job gave up, it does not tell them: they try again until a later
-//     start. Devices with kFeatureStays are told to wait in any case.
+//     start. Devices with kFeatureStays wait in any case.
 //
 // One thread calls Run(), and Run() does all the work.
 #pragma once
@@ -194,7 +194,7 @@ class JobSource {
   //   Leave    nothing in the server refers to the job any more
   //   CheckReceipt  takes the receipt of a Hello while there is no job, as JobLog::CheckReceipt()
   //   IsDone   of a source that stays, while no job runs: nothing follows that it knows of, so
-  //            devices that do not stay are told that they are done
+  //            the server tells devices that do not stay that they are done
   virtual void OnBegin() = 0;
   virtual void OnEnd() = 0;
   virtual void Leave() = 0;
@@ -241,7 +241,8 @@ class Server {
   //   first  a job that uses the server's registry, and lives as one of Next(); null: there is none
   bool Run(JobSource& jobs, Job* first);
 
-  // Connections that prove one of these keys are told why they are closed. Call it before Run().
+  // The server tells connections that prove one of these keys why it closes them. Call it before
+  // Run().
   void Remember(SharedFormerKeys former);
 
   // Gives the pool a piece of work: one at a time, in the order of the calls. Call it on the thread

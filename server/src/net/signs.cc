@@ -64,7 +64,7 @@ Status Server::Loop::Session::FindKey(const Loop& loop, const std::string& name,
 }
 
 // The same for a ticket, which a former key neither gets nor opens: the client then does a full
-// handshake, and is told why.
+// handshake, and learns why.
 Status Server::Loop::Session::FindCurrentKey(const Loop& loop, const std::string& name, Key* psk) {
   const DeviceRegistry& devices = *loop.devices_;
   const uint32_t index = devices.Find(name);
@@ -182,8 +182,8 @@ void Server::Loop::Dismiss(Client& client, ErrorCode code, const char* why, uint
   Pump(client);
 }
 
-// A newer connection of the device takes the place of this one. Two machines that do this to each
-// other again and again are told to wait longer each time.
+// A newer connection of the device replaces this one. If two machines do this to each other again
+// and again, the server makes them wait longer each time.
 void Server::Loop::GiveWay(Client& older) {
   Takeovers& takeovers = takeovers_[older.session->device];
   if (now() - takeovers.last_ms > kTakeoverMs) takeovers.count = 0;

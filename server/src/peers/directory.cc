@@ -47,7 +47,7 @@ void RequireBytes(const PeerHead& head, const std::vector<uint8_t>& bytes) {
                        (IsZeroHead(head) || std::equal(digest.begin(), digest.end(), head.digest));
   if (!is_same) {
     throw std::invalid_argument(
-        fmt::format("the bytes of version {} are not those that were published", head.version));
+        fmt::format("the bytes of version {} differ from the published ones", head.version));
   }
 }
 

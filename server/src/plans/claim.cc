@@ -49,15 +49,15 @@ constexpr NamedAssumption kAssumptions[] = {
     {Assumption::kTimesTellNothing, "times-tell-nothing",
      "Times of messages do not depend on the devices' data."},
     {Assumption::kUpdatesAsRecorded, "updates-as-recorded",
-     "No device sends more updates than the server's store records; one that limits them "
+     "No device sends more updates than the server's store records; a device that limits them "
      "itself, with --max-private-updates, need not trust the store."},
     {Assumption::kPrivateNoiseIsSecret, "private-noise-is-secret",
-     "Only the device itself knows the noise that it adds to what it sends."},
+     "Only the device itself knows the noise that it adds to its messages."},
     {Assumption::kRandomBitsAreUniform, "random-bits-are-uniform",
      "Keys, entropy and the ChaCha20 keystream are as good as independent uniform bits."},
     {Assumption::kPolicyInputsArePublic, "policy-inputs-are-public",
-     "When a node publishes follows from public numbers, its number of samples among them, and "
-     "from draws that no data enter."},
+     "Public numbers, such as a node's number of samples, and draws that no data enter decide "
+     "when the node publishes."},
     {Assumption::kCopiesAsCounted, "copies-as-counted",
      "Each sample lies once on a node, and on no more nodes than the figure counts."},
     {Assumption::kStoreIsNewest, "store-is-newest",
@@ -65,7 +65,7 @@ constexpr NamedAssumption kAssumptions[] = {
     {Assumption::kStopFixedBeforehand, "stop-fixed-beforehand",
      "When to stop, or a limit that is not exceeded, was fixed before any model was released."},
     {Assumption::kNoiseIsIdeal, "noise-is-ideal",
-     "The noise is exactly Gaussian; no certificate bounds how far it is from that."},
+     "The noise is exactly Gaussian; no certificate bounds its distance from the Gaussian."},
 };
 
 // The fields that claims must have in common to be combined.

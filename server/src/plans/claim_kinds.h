@@ -1,7 +1,7 @@
 // The table of claims: one row for each pair of adversary and view.
 //
 // Statements, text for people, JSON, ledger and PRIVACY.md show the rows of this table and have no
-// list of their own. To add an adversary, or a view of an adversary, add a row to ClaimKinds() with
+// other list. To add an adversary, or a view of an adversary, add a row to ClaimKinds() with
 // the function that states its guarantee. Its enumerator and its name belong in claim.h and
 // claim.cc. Pure functions, safe from any thread. Part of sotto::server/plans.
 #pragma once

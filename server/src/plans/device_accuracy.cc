@@ -8,7 +8,7 @@
 namespace sotto::privacy {
 namespace {
 
-// Of a normal distribution: kAccuracyConfidence lies within so many deviations.
+// A share of kAccuracyConfidence of a normal distribution lies within this many deviations.
 constexpr double kDeviations = 1.96;
 static_assert(kAccuracyConfidence == 0.95, "the number above is for this confidence");
 

@@ -14,7 +14,7 @@
 
 namespace sotto::privacy {
 
-// The test accuracy of softmax-784-10 on Fashion-MNIST, 50 samples a device, after so many rounds
+// The test accuracy of softmax-784-10 on Fashion-MNIST, 50 samples a device, after this many rounds
 // at this R: a rule for the order of plans, not a promise for another net or other data.
 //   0.84 - 0.957 T^-0.84 - 0.00116 x / (1 + 0.0028 x),   x = T / R^2
 // The first two terms are the same training without noise. Fitted to 53 runs: 1,000 and 10,000

@@ -67,7 +67,7 @@ void Plan::Validate() const {
           "private_noise_multiplier", private_noise_multiplier, "finite and at least 0");
   Require(too_long >= 0 && too_long < 1, "too_long", too_long, "in [0, 1)");
   Require(too_long == 0 || Trust() == TrustMode::kTrustedServer, "too_long", too_long,
-          "0 where devices add noise of their own");
+          "0 where devices add their own noise");
   certificate.Validate();
   Require(accountant.StatesGuarantees(), "accountant", accountant.name(),
           "one that gives an upper bound");

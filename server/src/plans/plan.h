@@ -93,7 +93,7 @@ struct Plan {
   double ExtraScale() const;      // of one coordinate in place of all extra ones; 0: there is none
   // N, or the floor if that is smaller: the number of devices for which releases are accounted.
   int64_t AccountedDevices() const;
-  // The bound of one_length.h, lemma 2, for a device that is charged for so many releases.
+  // The bound of one_length.h, lemma 2, for a device that is charged for this many releases.
   double TooLong(int64_t charged) const;
   double Sensitivity() const;  // of the sum, L2, model units: once or twice ClipWithExtras()
 

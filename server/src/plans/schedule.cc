@@ -56,7 +56,7 @@ void RoundSchedule::Validate(int64_t rounds) const {
   Require(
       NoiseFactor(noise_decay, first_round + std::max<int64_t>(rounds, 1) - 1) >= kLeastNoiseFactor,
       "noise decay", noise_decay,
-      "larger for so many rounds: the last one has less than 10^-6 of the first one's noise");
+      "larger for so many rounds: the last round has less than 10^-6 of the first round's noise");
   if (bound.IsSet()) ValidateBound(bound);
 }
 

@@ -42,9 +42,9 @@
 //     since the server tops up. So (C) holds, and a drop-out enters by lemma 1 alone. The divisor
 //     of y_t is the planned one: the number of reports would be a function of drop-outs without
 //     noise.
-//   Lemma 6 (attempts). An attempt whose sum is not read has no y, so it costs nothing to those who
-//     see models or the network, whatever blind event ended it: few connected, few reports (a
-//     quorum), a deadline, a crash. The server writes "sealed" before it reads a sum, and each
+//   Lemma 6 (attempts). An attempt whose sum is not read has no y, so it costs nothing against
+//     observers of models or the network, whatever blind event ended it: few connected, few reports
+//     (a quorum), a deadline, a crash. The server writes "sealed" before it reads a sum, and each
 //     sealed attempt is charged to all of its devices. So on every path, also where a crash follows
 //     the seal, the charged turns hold all turns with a y, and (B) holds if the charged ones keep
 //     the limit. A quorum is decided before the seal. To the server an attempt is an update that it
@@ -157,7 +157,7 @@ double SignalToNoise(double mu, int64_t devices, int64_t cohort, int64_t dimensi
 // The product N B at which a run has this ratio.
 double DevicesTimesCohortFor(double ratio, double mu, int64_t dimension);
 
-// The mu of all the data of an owner of so many devices, each of them at `mu` (lemma 13).
+// The mu of all the data of an owner of `devices` devices, each of them at `mu` (lemma 13).
 double OwnerMu(double mu, int64_t devices, bool may_share_cohorts);
 
 }  // namespace sotto::privacy

@@ -2,7 +2,7 @@
 //
 // Lemmas 1 and 4 of the paper are asymptotic: they have the form of a moments accountant without
 // its constants, and their ranges are not stated. Nothing here is a guarantee. The results have
-// types of their own so that they cannot be mistaken for one. conversion.h computes the real cost
+// separate types, so code cannot mistake them for guarantees. conversion.h computes the real cost
 // of a schedule, round by round: the noise multiplier of each round is sigma sqrt(B) / (2C).
 //
 // Notation. C is the clipping bound, N the devices, B the cohort, K the rounds; sigma is ONE

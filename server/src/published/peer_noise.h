@@ -1,4 +1,4 @@
-// The noise that the paper on decentralised DP-SGD asks for, and what it is worth. For comparison.
+// The noise that the paper on decentralised DP-SGD asks for, and its real epsilon. For comparison.
 //
 // The paper trains K binary models side by side and calibrates each of them (Theorem 2 with Theorem
 // 1): noise of deviation sqrt(2 ln(1.25 / delta)) Delta / epsilon with Delta = 2 eta L / b. Its

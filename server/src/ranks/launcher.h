@@ -15,7 +15,7 @@ bool IsLaunched();
 // How many processes mpirun says that it started; 0: it does not say.
 unsigned LaunchedCount();
 
-// False if the command line names a command that is none of these. Without any command: true.
+// False if the command line names a command that is not among these. Without any command: true.
 bool IsOneOf(int argc, char** argv, const std::vector<std::string>& commands);
 
 // Says on standard error why the launcher is of no use, and exits with status 2.

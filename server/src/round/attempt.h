@@ -15,7 +15,7 @@
 // of them is answered. So it is heard before anybody outside the server can know the draw, as a
 // Hello is that arrives; and whether a Hello is held when an attempt opens depends on earlier draws
 // only, which the lemma below takes care of.
-//   Lemma. Suppose that a device that is told to train sends its next request within the time that
+//   Lemma. Suppose that a device that gets a task sends its next request within the time that
 //   an attempt lasts, and that neither whether devices are up nor what they can do depends on a
 //   draw. Then the number of devices that check in depends on no draw. Proof: compare a device that
 //   is drawn in attempt i with the same device if it is not. Attempts i and i + 1 count both, for
@@ -53,7 +53,7 @@ enum class MemberState { kInvited, kUploading, kDecoding, kReported, kRejected, 
 class Attempt {
  public:
   // The configuration and the codes must outlive the attempt.
-  //   devices  of which the cohort was drawn; ones that join later are told to wait
+  //   devices  from which the cohort was drawn; devices that join later wait
   //   task     the task of each drawn device
   //   drawn    indices of the drawn devices that report to this process, ascending
   //   codes    of the job's models; devices train from the newest one
@@ -177,7 +177,7 @@ std::optional<Reply> RefuseHello(const Request& hello, const ModelInfo& model, B
 Reply AnswerBetweenAttempts(const Request& request, const JobConfig& config, WaitState state);
 
 // The answer to a request while no job runs.
-//   is_done  a device that does not stay is told that its job is done
+//   is_done  tells a device that does not stay that its job is done
 Reply AnswerWithoutJob(const Request& request, bool is_done, uint32_t wait_ms);
 
 // Whether the device that sends this Hello takes models as differences.

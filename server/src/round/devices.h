@@ -20,8 +20,8 @@ struct Device {
   Key secret;
 };
 
-// Indices of things, found by a hash of what they are: a hash table of 8 bytes a slot, at most two
-// thirds full.
+// Indices of objects, found by a hash of their contents: a hash table of 8 bytes a slot, at most
+// two thirds full.
 class IndexTable {
  public:
   // The first index added under this hash for which is_it(index) holds, or kNone.
@@ -76,7 +76,7 @@ class DeviceRegistry {
   // nothing. Throws as Register().
   std::shared_ptr<const DeviceRegistry> Changed(const std::vector<DeviceChange>& changes) const;
 
-  // Makes room for so many devices: without it memory is moved as the registry grows.
+  // Makes room for this many devices: without it the registry moves memory as it grows.
   void Reserve(size_t devices);
 
   // Of all devices, revoked ones included.

@@ -103,7 +103,7 @@ class Job {
   //     attempts.
   // Devices are answered while this runs.
   // Throws what the log throws. Nothing is then released, and this job does nothing more. Its
-  // devices are told to wait, not that the job is done, because a later start resumes it.
+  // devices wait, and do not learn that the job is done, because a later start resumes it.
   RoundOutcome CloseRound() { return FinishRound(CloseUploads()); }
 
   // The two halves of CloseRound().
@@ -112,14 +112,14 @@ class Job {
   PartialSum CloseUploads();
   RoundOutcome FinishRound(PartialSum total);
 
-  // From Suspend() to Proceed() every device is told to wait. A server chooses when it publishes
+  // From Suspend() to Proceed() every device waits. A server chooses when it publishes
   // the result of a round: until then no device must see what CloseRound() has opened.
   void Suspend();
   void Proceed();
 
   // The answer to a device's request. A device that stays (kFeatureStays) is told to wait when the
   // job is over, any other that it is done. `device` is the registry's index of an authenticated
-  // device. kGetRelease is none of the job's requests (net/server.h).
+  // device. The job does not answer kGetRelease (net/server.h).
   // The reply's bytes stay valid until the next OpenRound(), a model's until the next but one.
   // Throws StaleLog if the device's receipt shows that the log is an older copy: the program must
   // then stop.

@@ -105,9 +105,9 @@ std::optional<std::string> Job::WaitingNow() const {
   return HindranceOfTurns(HeardOf(DevicesWithRoom(Unsettled::kNone)), all);
 }
 
-// Why a job of kPasses waits; empty: it need not, or it would wait in vain. Devices that have not
-// settled may have turns, whether or not they are enough: they show first what they have spent.
-//   heard  of those with room
+// Why a job of kPasses waits; empty: it need not wait, or waiting cannot help. Devices that have
+// not settled may have turns, whether or not they are enough: they first show what they have spent.
+//   heard  of the devices with room
 std::string Job::HindranceOfTurns(const std::vector<Candidate>& heard,
                                   const std::vector<Candidate>& with_room) const {
   const auto least = static_cast<uint32_t>(config_.plan.cohort);

@@ -151,11 +151,11 @@ void JobConfig::RequireOneLength() const {
           "updates with private noise have no one length: epsilon_server covers their lengths");
   if (plan.too_long == 0) return;
   Require(codec->certified && update_length > 0,
-          "the plan charges for updates of one length, and the job has none");
+          "the plan charges for updates of one length, but the job has no such length");
   const uint32_t least = LeastLength();
   Require(update_length >= least,
-          fmt::format("a round of this job has less noise than those that its one length of {} "
-                      "bytes covers: it needs {}; leave --rounds as it was, or begin another job",
+          fmt::format("a round of this job has too little noise for the job's one length of {} "
+                      "bytes: it needs {}; leave --rounds as it was, or begin another job",
                       update_length, least));
 }
 
@@ -354,11 +354,12 @@ void JobConfig::Validate() const {
   }
   // TrainTask::Validate() alone decides which combinations devices accept.
   const uint32_t least_noisy = LeastNoisyRound();
-  Require(TaskFor(least_noisy, ClipFor(least_noisy)).Validate() == Status::kOk,
-          "no device adds this private noise: it goes with gau-lrq and without --adaptive-clip and "
-          "--evaluate-on-devices, and its deviation, 2 C z, is below 64 times gau-lrq's, of which "
-          "C is at most 128 times; lower --private-noise-multiplier or raise gau-lrq's noise, or "
-          "leave --trust-mode out");
+  Require(
+      TaskFor(least_noisy, ClipFor(least_noisy)).Validate() == Status::kOk,
+      "no device adds this private noise: it needs gau-lrq without --adaptive-clip and "
+      "--evaluate-on-devices; its deviation, 2 C z, must be below 64 times gau-lrq's deviation, "
+      "and C at most 128 times; lower --private-noise-multiplier or raise gau-lrq's noise, or "
+      "leave --trust-mode out");
   RequireOneLength();
 }
 

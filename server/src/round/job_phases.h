@@ -70,7 +70,7 @@ namespace sotto::server {
 
 class JobPhases {
  public:
-  // From the next attempt on, so many devices are eligible. Without a call it is plan.devices.
+  // From the next attempt on, this many devices are eligible. Without a call it is plan.devices.
   //   round     of that attempt
   //   attempts  of the whole job before it
   // Returns false if nothing has changed.
@@ -110,7 +110,7 @@ class JobPhases {
 // floor, if the plan dominates it (lemmas 4 to 6), otherwise `devices`.
 int64_t ChargedDevices(const privacy::Plan& plan, int64_t devices);
 
-// The plan of a round of a fleet of so many devices. Without sampling the number does not matter,
+// The plan of a round of a fleet of this many devices. Without sampling the number does not matter,
 // and the plan is as it was.
 privacy::Plan PlanForFleet(privacy::Plan plan, int64_t devices);
 

@@ -22,8 +22,8 @@ std::shared_ptr<const ModelInfo> SharedModelOf(const JobConfig& config) {
 }  // namespace
 
 // Initial weights are public: every device gets them. They tell nothing about the noise, because
-// HKDF under a label of their own makes their key independent of all other keys. A resumed job
-// takes them from its log: this process has another server key.
+// HKDF under a separate label makes their key independent of all other keys. A resumed job takes
+// them from its log: this process has another server key.
 void Job::BeginWithInitialModel(const std::optional<JobState>& resume) {
   std::optional<Key> key;
   std::vector<float> parameters = config_.initial_parameters;

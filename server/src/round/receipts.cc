@@ -120,8 +120,8 @@ Receipts::Seen Receipts::Read(ByteSpan receipt) {
     seen.why_stale = fmt::format(
         "a device took part in attempt {} at round {} of a job, and this store {}: {}, or two "
         "servers ran on two copies of it; restore the copy that was used last. If it is lost, "
-        "`sotto store recover` goes on with this one: it asks only devices that show what they "
-        "have spent",
+        "`sotto store recover` goes on with this copy: the server then asks only devices that show "
+        "their receipts",
         name.attempt + 1, name.round + 1,
         found == known_.end() ? "does not know that attempt" : "holds another one in its place",
         kOlderCopy);

@@ -41,7 +41,7 @@ struct ReleaseResult {
   double next_clip_l2 = 0.0;      // bound on an update's norm in the next round, model units
   // Under adaptive clipping: the noisy share of the cohort that was not clipped, in [0, 1].
   std::optional<double> unclipped_fraction;
-  // With evaluation on devices: how well the round's model does, the one before this release.
+  // With evaluation on devices: the accuracy of the round's model, before this release.
   std::optional<privacy::AccuracyEstimate> device_accuracy;
   std::optional<UpdateFigures> figures;  // if the configuration asks for them
   std::optional<ErrorHistogram> errors;  // of a round that measures them; the model is the old one

@@ -22,7 +22,7 @@ struct RoundOutcome {
   uint32_t attempt = 0;
   uint32_t devices = 0;  // eligible, of which the cohort was drawn
   uint32_t cohort = 0;   // devices drawn
-  // Devices heard in this attempt or the one before it, drawn or not, that lack nothing.
+  // Devices heard in this or the previous attempt, drawn or not, that lack nothing.
   uint32_t checked_in = 0;
   uint32_t reported = 0;      // complete, valid updates
   uint32_t rejected = 0;      // drawn devices whose update was rejected

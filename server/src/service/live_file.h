@@ -4,7 +4,7 @@
 //   {"format": 1, "server": process id as a text, "written": seconds since 1970,
 //    "phase": {"kind": "open" | "closed" | "waiting" | "finished", "reason", "round", "attempt",
 //              "drawn", "opened", "deadline"}}
-// Devices are in a file of their own (served_devices.h), which outlives the server.
+// Devices are in another file (served_devices.h), which outlives the server.
 //
 // Rounds and attempts count from 1, times are seconds since 1970. The file is written at most once
 // a second, and only if something has changed; it has mode 0600, and it is removed when the server

@@ -192,7 +192,7 @@ std::vector<std::string> NetworkAlarms(const NetworkFigures& before, const Netwo
   }
   if (now.loop_stall_ms_max > kLongStallMs && now.loop_stall_ms_max > before.loop_stall_ms_max) {
     alarms.push_back(fmt::format(
-        "WARNING: the event loop served nobody for {:.0f} ms: this host is busy with other "
+        "WARNING: the event loop served no device for {:.0f} ms: this host is busy with other "
         "programs, or slow; let the server raise its priority (CAP_SYS_NICE, or `ulimit -e 30`)",
         now.loop_stall_ms_max));
   }

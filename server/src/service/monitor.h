@@ -68,7 +68,7 @@ class ServeMonitor {
   uint64_t last_look_ms_ = 0;
   NetworkFigures last_look_;
 
-  std::string last_failure_;  // that the operator was told
+  std::string last_failure_;  // the last one in the log
 
   std::mutex mutex_;  // guards the members below
   JobFigures job_;

@@ -79,7 +79,7 @@ class ServePage {
   // ServerEvents::alive: publishes the figures of network and devices from time to time.
   void Alive(uint64_t now_ms);
 
-  // The server ends: viewers are told.
+  // Tells the viewers that the server ends.
   void End();
 
  private:

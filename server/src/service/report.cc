@@ -211,16 +211,16 @@ std::vector<std::string> WarningsOf(const RoundOutcome& outcome, const DeviceReg
   if (outcome.lacking.devices > 0 && outcome.checked_in == 0) {
     warnings.push_back(fmt::format(
         "WARNING: round {} attempt {}: NO device that asked for work has what the job needs: {}. "
-        "All are told to wait. A job keeps its configuration: begin another one, sotto job start, "
-        "or give the devices what they lack",
+        "All of them wait. A job keeps its configuration: begin another job, sotto job start, or "
+        "give the devices what they lack",
         outcome.round + 1, outcome.attempt + 1, DescribeLacks(outcome.lacking)));
   }
   if (outcome.released && 2 * outcome.reported < outcome.cohort) {
     warnings.push_back(fmt::format(
         "WARNING: round {}: {}, less than half; the model has learned little or nothing and the "
         "round is charged in full. Check that the devices are up and reach this server, that "
-        "--round-timeout is longer than download, training and upload take, and with -v what was "
-        "refused. Few reports are no reason to stop a job",
+        "--round-timeout is longer than download, training and upload take, and with -v which "
+        "updates were refused. Few reports are no reason to stop a job",
         outcome.round + 1, DescribeCounts(outcome)));
   }
   if (outcome.late_ms > 0) {

@@ -162,7 +162,7 @@ void ServedDevices::Tell(const DeviceRecord& device) {
   next_write_ms_ = 0;  // `sotto status` knows it as soon as the log does
 }
 
-// A state that is over is told at once when it comes again.
+// If a state ends and comes again, the log has it again at once.
 void ServedDevices::ForgetTold(const std::string& id) {
   const auto told = told_.find(id);
   if (told == told_.end()) return;

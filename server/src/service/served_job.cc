@@ -195,7 +195,7 @@ void ServedJob::LogStart(const privacy::Statement& planned) const {
                                  job_->round(), Counted(config_.plan.rounds, "round")),
                      {{"job", static_cast<uint64_t>(number_)}, {"model", config_.model->name}});
   parts_.lines.Write(
-      fmt::format("devices need: {}; a device that lacks one is told to wait, and counted here",
+      fmt::format("devices need: {}; a device that lacks one waits, and is counted here",
                   DescribeNeeds({config_.TaskFor(0, config_.training.clip_l2), config_})));
   for (const std::string& line : DescribeBeforeStart(config_, planned, OwnersOf(history_))) {
     parts_.lines.Write(line);

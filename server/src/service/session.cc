@@ -371,7 +371,7 @@ void ServeSession::OnBegin() {
   TellReady();
 }
 
-// Once, when the operator was told what is served.
+// Called once, after the log says what the server serves.
 void ServeSession::TellReady() {
   if (std::exchange(is_ready_, true)) return;
   WritePortFile(request_, server_.port());

@@ -15,6 +15,7 @@
 #include "sotto/data/mat_files.h"
 #include "sotto/data/partitions.h"
 #include "sotto/key_labels.h"
+#include "sotto/log/failures.h"
 #include "sotto/model/model_file.h"
 #include "sotto/options/command.h"
 #include "sotto/posix/check.h"
@@ -169,17 +170,18 @@ posix::Command ShardProgram() {
       .Takes({
           Row("data", &Options::data,
               "data set by name, or a file or folder, FILE[:KEY=VALUE,...]: server/DATA.md"),
-          Row("test", &Options::test, "as for `sotto simulate`: what is split off is no device's")
+          Row("test", &Options::test,
+              "test samples, as for `sotto simulate`: no device gets a sample that is split off")
               .ByDefault("the data set's own, else 0.1"),
           Row("model", &Options::model,
-              "the firmware's model, by name or FILE.toml: samples that do not fit it are "
-              "refused here, and a firmware of another model refuses the file")
+              "the firmware's model, a name or FILE.toml: the command refuses samples that do not "
+              "fit it, and a firmware of another model refuses the file")
               .ByDefault("any that the samples fit"),
-          Row("device", &Options::device, "number of the device whose share is written, from 0")
+          Row("device", &Options::device, "number of the device, from 0, whose samples to write")
               .Required(),
-          Row("devices", &Options::devices, "devices in the fleet; partition iid need not know"),
+          Row("devices", &Options::devices, "devices in the fleet; partition iid does not need it"),
           Row("samples", &Options::samples,
-              "samples on each device, --samples-per-device of `sotto simulate`"),
+              "samples on each device, as --samples-per-device of `sotto simulate`"),
           Row("partition", &Options::partition, "how samples are dealt out: " + PartitionNames()),
           Row("seed", &Options::seed,
               "write the share that `sotto simulate --seed N` gives the device")
@@ -194,12 +196,19 @@ posix::Command ShardProgram() {
 
 int main(int argc, char** argv) {
   sotto::AddMatFiles();
-  const auto fail = [](const std::exception& error, int status) {
-    fmt::print(stderr, "sotto-shard: {}\n", sotto::posix::Printable(error.what()));
+  const bool is_json = sotto::posix::AreErrorsJson(argc, argv);
+  const auto fail = [is_json](const std::exception& error, int status) {
+    if (is_json) {
+      sotto::posix::TellFailureAsJson("sotto-shard", error.what(), status);
+    } else {
+      fmt::print(stderr, "sotto-shard: {}\n", sotto::posix::Printable(error.what()));
+    }
     return status;
   };
   try {
-    return sotto::posix::RunProgram(sotto::server::ShardProgram(), sotto::kVersion, argc, argv);
+    sotto::posix::Command program = sotto::server::ShardProgram();
+    sotto::posix::AddErrorsOption(argc, argv, &program);
+    return sotto::posix::RunProgram(program, sotto::kVersion, argc, argv);
   } catch (const std::invalid_argument& error) {
     return fail(error, 2);
   } catch (const std::exception& error) {

@@ -39,7 +39,7 @@ struct ClipSearch {
   bool stopped = false;
 };
 
-// Longer plans are cut to so many rounds: the best bound hardly depends on the rest.
+// Longer plans are cut to this many rounds: the best bound hardly depends on the rest.
 constexpr int64_t kMostRoundsOfAClip = 60;
 int64_t RoundsOfAClip(int64_t rounds);
 

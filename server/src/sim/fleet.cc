@@ -141,10 +141,10 @@ void RequireHeldOut(const FleetOptions& options, const Dataset& data, const Part
     if (DeviceShare(data, partition.DeviceSamples(i), options.held_out).held_out_source().count > 0)
       return;
   }
-  throw std::invalid_argument(
-      fmt::format("--held-out {:g}: no device has so many samples that one of them is held out; "
-                  "give a larger share, or devices more samples",
-                  options.held_out));
+  throw std::invalid_argument(fmt::format(
+      "--held-out {:g}: every device has too few samples to hold one out; give a larger "
+      "share, or more samples to each device",
+      options.held_out));
 }
 
 }  // namespace

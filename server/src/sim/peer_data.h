@@ -28,7 +28,7 @@ TrainTest OpenPeerData(const PeersRequest& request);
 // All of a request that decides the samples, as a text: requests of equal texts open the same.
 std::string PeerDataKey(const PeersRequest& request);
 
-// The components that OpenPeerData() takes of samples with so many features; 0: none.
+// The number of components that OpenPeerData() takes for this many features; 0: none.
 uint32_t PcaOf(const PeersRequest& request, size_t features);
 
 // The model that the request names. If it names none: one Dense layer for samples of `info` as

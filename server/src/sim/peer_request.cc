@@ -69,8 +69,8 @@ Fields Collaboration() {
       Row("peers", &PeersRequest::peers, "nodes in the fleet, M").Within({1, 10000}),
       Row("share", &PeersRequest::share, "when a node publishes: " + SharePolicyNames()),
       Row("order", &PeersRequest::order,
-          "who steps next: turns: node after node; random: in an order that is drawn anew for "
-          "every turn")
+          "which node steps next; turns: node after node; random: a new random order for every "
+          "turn")
           .OneOf(PeerOrder::kTurns, PeerOrder::kRandom),
   };
 }
@@ -108,13 +108,13 @@ std::string WhyNoMechanism(const std::string& text) {
 
 Fields Privacy() {
   return {
-      WithHelp("budget of the whole training; the noise of a publication is calibrated to it; inf: "
-               "no noise, NO PRIVACY",
+      WithHelp("privacy budget of the whole training, to which the noise of a publication is "
+               "calibrated; inf: no noise, NO PRIVACY",
                OfJob("epsilon")),
       OfJob("delta").ByDefault("1 / samples^2, 1e-5 at most"),
       Row("peer-noise", &PeersRequest::noise,
-          "how much noise --epsilon asks for: sound: --epsilon holds; published: the noise of the "
-          "paper's Theorem 2, which counts each output alone, and the epsilon that it really has")
+          "noise for --epsilon; sound: --epsilon holds; published: the noise of the paper's "
+          "Theorem 2, which counts each output alone, with the epsilon that it really has")
           .OneOf(PeerNoise::kSound, PeerNoise::kPublished),
       Row("mechanism", At(&PeersRequest::job, &JobConfig::codec),
           "none: publications without noise, NO PRIVACY; the same as --unit none")

@@ -91,7 +91,7 @@ struct PeerNodeReport {
 };
 
 struct PeersEvaluation {
-  uint32_t turn = 0;     // after so many turns
+  uint32_t turn = 0;     // after this many turns
   uint32_t version = 0;  // of the shared model
   Evaluation shared;     // of the newest published model
   double mean_own = 0;   // over nodes, of the accuracy of a node's own model; NaN: no classes

@@ -28,37 +28,37 @@ Fields FleetAndData() {
           "fashion-mnist, synthetic, or a file or folder, FILE[:KEY=VALUE,...]: server/DATA.md")
           .NamesFiles(),
       Row("test", &SimulationRequest::test,
-          "the samples to evaluate on: as for --data, or the share of it that is split off")
+          "the samples to evaluate on: as for --data, or a share of --data to split off")
           .NamesFiles()
           .ByDefault("the data set's own, else 0.1"),
       Row("classes", &SimulationRequest::classes,
-          "train and evaluate on the samples of these classes alone, for example 0-4; labels "
-          "stay")
+          "train and evaluate only on the samples of these classes, for example 0-4; labels do not "
+          "change")
           .ByDefault("all"),
       Row("devices", At(&SimulationRequest::fleet, &FleetOptions::devices),
-          "devices in the fleet, N; with --partition group, unless named, one for each group")
+          "devices in the fleet, N; with --partition group the default is one for each group")
           .Within({1, 1000000}),
       Row("samples-per-device", At(&SimulationRequest::fleet, &FleetOptions::samples_per_device),
-          "training samples on each; their mean if devices hold unequal many")
+          "training samples on each device; the mean if devices hold different numbers")
           .Within({1, 1000000}),
       Row("partition", At(&SimulationRequest::fleet, &FleetOptions::partition),
           "how training samples are dealt out: " + PartitionNames())
           .NamesFiles(),
       Row("partition-seed", At(&SimulationRequest::fleet, &FleetOptions::partition_seed),
-          "deal samples out as a run with this --seed does, which tells no noise")
+          "deal samples out as a run with this --seed does; it reveals no noise")
           .ByDefault("--seed, or random"),
       Row("held-out", &SimulationRequest::held_out,
-          "share of each device's samples, the last ones of each class, that it never trains "
-          "on and evaluates on if the job asks for it")
+          "share of each device's samples, the last ones of each class, that the device never "
+          "trains on, and evaluates on if the job asks for it")
           .Within({0, 0.9})
           .ByDefault("0.2 with --evaluate-on-devices, else 0"),
       Row("noise-decay-from", &SimulationRequest::noise_decay_from,
-          "find --noise-decay, before the first round, by a training without privacy on this "
-          "data, which must be PUBLIC; as for --data")
+          "find --noise-decay before the first round, by a training without privacy on these "
+          "samples, which must be PUBLIC; as for --data")
           .NamesFiles()
           .ByDefault("--noise-decay"),
       Row("dropout", At(&SimulationRequest::fleet, &FleetOptions::dropout),
-          "chance that a drawn device does not report")
+          "probability that a drawn device does not report")
           .Within({0, 0.999}),
   };
 }
@@ -66,18 +66,20 @@ Fields FleetAndData() {
 Fields SeedAndEvaluation() {
   return {
       Row("seed", &SimulationRequest::seed,
-          "repeat a run bit for bit; everything derives from it, so it is not private"),
+          "repeat a run bit for bit; all keys and noise derive from this number, so the run is NOT "
+          "PRIVATE"),
       Row("seeds", &SimulationRequest::seeds,
           "repeat the simulation with each of these seeds, for example 1-5 or 1,4,9, and print "
           "mean and deviation")
           .Excludes("seed"),
       Row("fine-tune-steps", &SimulationRequest::fine_tune_steps,
-          "evaluate the final model on each device's held-out samples, also after so many local "
-          "steps more on its own; 0: without them, and only a model with personal layers")
+          "evaluate the final model on each device's held-out samples, also after this many more "
+          "local steps on the device's samples; 0: no such steps, and only a model with personal "
+          "layers")
           .Within({0, 65535}),
       EvaluateEvery<SimulationRequest>(
-          "evaluate the model after each round whose number divides by this one; the last round "
-          "always; 0: never, so no accuracy is known",
+          "evaluate the model after each round whose number is a multiple of this, and after the "
+          "last; 0: never, so no accuracy is known",
           0),
   };
 }
@@ -87,18 +89,17 @@ Fields FilesOfARun() {
       Row("rounds-csv", &SimulationRequest::rounds_csv, "write a row for each round to this file"),
       Row("spectrum", &SimulationRequest::spectrum,
           "write the Fourier magnitudes of each tensor of exact mean updates to this file, as CSV; "
-          "for --mechanism none alone, since they are not private"),
+          "for --mechanism none only, since they are not private"),
       Row("spectrum-rounds", &SimulationRequest::spectrum_rounds,
-          "of these rounds, from 1; later ones than the plan's last do not count")
+          "rounds of --spectrum, from 1; rounds after the plan's last are ignored")
           .Needs("spectrum"),
       Row("state-out", &SimulationRequest::state_out,
-          "write where the simulation is, once a second, and where it ended, also after Ctrl-C, "
-          "for "
-          "--resume; no epsilon holds against a reader of the file")
+          "write the simulation's state to this file once a second and at its end, also after "
+          "Ctrl-C, for --resume; no epsilon holds against a reader of the file")
           .ByDefault("the file of --resume"),
       Row("resume", &SimulationRequest::resume,
-          "go on where the simulation of this file ended, with the same options: same results as "
-          "without the interruption"),
+          "continue the simulation of this file, with the same options: the results are the same "
+          "as without the interruption"),
   };
 }
 

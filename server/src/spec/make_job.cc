@@ -56,16 +56,15 @@ void RequireFloor(const JobRequest& r, uint32_t devices) {
   const privacy::Plan& plan = r.job.plan;
   if (plan.device_floor == 0) return;
   Require(plan.sampling != privacy::Sampling::kPoisson,
-          "--device-floor with --sampling poisson: a device is drawn with the same chance however "
-          "many there are, so every smaller fleet costs at most what was planned without a floor; "
-          "leave it out");
+          "--device-floor with --sampling poisson: each device is drawn with the same chance in a "
+          "fleet of any size, so a smaller fleet costs at most as planned without a floor; leave "
+          "--device-floor out");
   Require(plan.sampling == privacy::Sampling::kUniform,
           "--device-floor is for --sampling uniform: with passes and full no figure depends on the "
-          "number of devices; leave it out");
+          "number of devices; leave --device-floor out");
   if (plan.device_floor < plan.cohort) {
     throw std::invalid_argument(fmt::format(
-        "--device-floor {} is less than --cohort {}, and a round needs so many devices; name "
-        "at least {}",
+        "--device-floor {} is less than --cohort {}, the devices of a round; name at least {}",
         plan.device_floor, plan.cohort, plan.cohort));
   }
   if (plan.device_floor > int64_t{devices}) {

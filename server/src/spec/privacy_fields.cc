@@ -41,8 +41,7 @@ Fields Noise() {
       Row("colluders", Learns::kNoise, &privacy::Plan::colluders,
           "participants that epsilon assumes to tell their noise to the adversary")
           .Within(kCountOrNone),
-      Row("delta", Learns::kNoise, &JobRequest::delta,
-          "delta of the budget (epsilon, delta)")
+      Row("delta", Learns::kNoise, &JobRequest::delta, "delta of the budget (epsilon, delta)")
           .Within({1e-300, 0.5})
           .ByDefault("1e-5, or 1 / (10 devices) if that is less")
           .Formerly("devices^-1.1")

@@ -16,7 +16,7 @@ namespace sotto::server {
 // What a guarantee at this delta leaves out; empty if N delta is at most kMostDevicesLeftOut
 // (plans/plan.h).
 //   devices  N >= 1
-//   or_more  the fleet has at least so many
+//   or_more  the fleet has at least this many
 std::string DeltaNote(double delta, int64_t devices, bool or_more = false);
 
 // The same for a job whose delta somebody named; empty for one without noise.

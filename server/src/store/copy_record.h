@@ -21,7 +21,7 @@ struct CopyRecord {
 // Throws as posix::ReplaceTextFile() does.
 void WriteCopyRecord(const std::string& store, const CopyRecord& record);
 
-// Absent: there is no such file, or it is none of these.
+// Absent: there is no such file, or it is not a copy record.
 std::optional<CopyRecord> ReadCopyRecord(const std::string& store);
 
 }  // namespace sotto::server

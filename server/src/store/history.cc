@@ -369,8 +369,8 @@ const JobEntry* JobToResume(const History& history, const JobRecord& record, boo
   if (!std::equal(record.job_id.begin(), record.job_id.end(), std::begin(last->job_id),
                   std::end(last->job_id))) {
     throw std::runtime_error(history.store +
-                             ": it holds a job that is under way; resume that one, or begin "
-                             "another one after it");
+                             ": it holds a job that is under way; resume that job, or begin "
+                             "another job after it");
   }
   return last;
 }

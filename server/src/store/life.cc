@@ -149,8 +149,8 @@ std::string DescribeRoomOf(double epsilon, double delta) {
   usual.coordinates = kUsual * kJobs;
   return fmt::format(
       "a life epsilon of {} leaves the encoder's terms room for {:.2g} coordinates of a device in "
-      "all jobs, parameters x cohort x turns; a job of 7850 x 100 x 4 takes {:.2g}. It is never "
-      "lowered, and a smaller one leaves more: {:.1f} has room for ten such jobs",
+      "all jobs, parameters x cohort x turns; a job of 7850 x 100 x 4 takes {:.2g}. You can never "
+      "lower a life epsilon, and a smaller one leaves more room: {:.1f} has room for ten such jobs",
       epsilon, room, kUsual, LargestLifeEpsilonFor(usual, epsilon, delta, kOurs));
 }
 

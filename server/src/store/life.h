@@ -31,7 +31,7 @@ using TurnsByDevice = std::map<int64_t, privacy::Turns>;
 
 // What the jobs before `job` charged each device for; null: all jobs. Throws std::runtime_error if
 // a job's configuration is damaged.
-//   colluders  at least so many, in each job, tell their noise
+//   colluders  at least this many, in each job, tell their noise
 TurnsByDevice TurnsBefore(const History& history, const JobEntry* job, int64_t colluders = 0);
 
 // The largest of each member; the three need not be of one device.

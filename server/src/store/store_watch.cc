@@ -65,8 +65,8 @@ std::vector<StoreAlarm> StoreAlarms(const std::string& name, const StoreFigures&
     alarms.push_back(
         {StoreAlarm::Kind::kCopy,
          fmt::format("WARNING: the newest copy of {} is {} minutes old and does not know the last "
-                     "{}: were the disk to fail now, what they spent would be lost. Look why "
-                     "`sotto store backup` does not run (systemctl status sotto-backup)",
+                     "{}: if the disk failed now, the record of their cost would be lost. Find out "
+                     "why `sotto store backup` does not run (systemctl status sotto-backup)",
                      name, (store.looked - store.copy->made) / 60, Counted(behind, "attempt"))});
   }
   return alarms;

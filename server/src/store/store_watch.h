@@ -36,7 +36,7 @@ constexpr uint64_t kReleasesOfRoom = 10;
 constexpr uint64_t kLeastRoom = uint64_t{16} << 20;
 constexpr int64_t kOldCopySeconds = 3600;
 
-// What the operator must look at, with what to do. A store that has no copy yet is none of it.
+// A fact that needs the operator, with advice. A store that has no copy yet is no alarm.
 struct StoreAlarm {
   enum class Kind { kDisk, kCopy };
   Kind kind;

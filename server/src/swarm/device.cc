@@ -265,7 +265,7 @@ void SwarmDevice::KeepDecoded() {
   if (!base_.empty() && around_.decoded.Find(check) == nullptr) around_.decoded.Keep(check, base_);
 }
 
-// An error ends the download; the client hears of it with its upload.
+// An error ends the download; the client learns of it with its upload.
 void SwarmDevice::OnFetched(const Reply& reply) {
   const size_t size = reply.kind == Reply::Kind::kModelChunk ? reply.bytes.size() : 0;
   fetch_->offset += static_cast<uint32_t>(size);
@@ -306,7 +306,7 @@ bool SwarmDevice::Rest() {
   return false;
 }
 
-// A device that was cut off is told of the same attempt again.
+// The server gives a device that was cut off the same attempt again.
 void SwarmDevice::OnTask() {
   const Figures::Task task = CurrentTask();
   if (task_ == task) return;

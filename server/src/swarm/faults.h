@@ -33,7 +33,8 @@ Fate FateOf(const FaultOptions& options, const Key& seed, uint32_t device, uint3
 //   random  uniform
 uint64_t Jittered(double ms, uint32_t random);
 
-// Lets so many bytes a second pass, and a tenth of a second's bytes at once. One thread at a time.
+// Lets this many bytes a second pass, and a tenth of a second's bytes at once. One thread at a
+// time.
 class ByteRate {
  public:
   // bytes_s  0: any number passes

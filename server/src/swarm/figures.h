@@ -36,7 +36,7 @@ struct SwarmCounts {
   uint64_t failed_handshakes = 0;  // begun, and the link was lost
   uint64_t failed_connects = 0;
   uint64_t lost_links = 0;  // after the handshake, but for those that a device cut
-  uint64_t tasks = 0;       // a device was told to train
+  uint64_t tasks = 0;       // a device got a task
   uint64_t accepted = 0;    // updates
   uint64_t rejected = 0;    // updates that the server found invalid
   uint64_t late = 0;        // updates that their round did not wait for

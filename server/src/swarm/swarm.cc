@@ -153,7 +153,7 @@ class SwarmLoop {
         options.address, options.port));
   }
 
-  // To be called in a catch block.
+  // Call it in a catch block.
   void Fail() {
     if (!failure_) failure_ = std::current_exception();
     control_.must_stop = true;

@@ -48,7 +48,7 @@ struct SwarmOptions {
 struct SwarmProgress {
   double seconds = 0;  // since the start
   SwarmCounts counts;
-  uint64_t rounds = 0;   // attempts at rounds that a device was told of
+  uint64_t rounds = 0;   // attempts at rounds that a device learned of
   double updates_s = 0;  // since the last call
 };
 

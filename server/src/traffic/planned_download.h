@@ -36,7 +36,7 @@ PlannedParticipation PlanParticipation(const JobConfig& job, double upload, cons
 
 // Of the codes of a job with a grid. Throws std::invalid_argument for a job without one. A model so
 // large, or under so much noise, that it lies on no grid is downloaded as float32.
-//   padding  a code has a multiple of so many bytes; 0: any
+//   padding  a code has a multiple of this many bytes; 0: any
 PlannedDownload DownloadsOf(const JobConfig& job, uint32_t padding);
 
 }  // namespace sotto::server

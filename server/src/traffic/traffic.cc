@@ -60,7 +60,7 @@ OnLink OverLink(size_t bytes, const LinkShape& link) {
   return {static_cast<double>(bytes) + frames * kFrameLinkHeader, turns * kAnswer, turns};
 }
 
-// Chunks of so many bytes at most, each in its own exchange.
+// Chunks of at most `most` bytes, each in a separate exchange.
 template <class Exchange>
 Traffic InChunks(uint64_t size, uint32_t most, Exchange exchange) {
   Traffic sum;

@@ -94,8 +94,9 @@ std::string DescribeStrength(const privacy::Claim& claim, int decimals) {
   }
   if (claim.participations >= privacy::kUnknownTurns) {
     parts.emplace_back(
-        "in how many rounds a device took part nobody knows, since the store was recovered from an "
-        "older copy: its life epsilon bounds what they cost");
+        "the store was recovered from an older copy, so the number of a device's rounds is "
+        "unknown: "
+        "its life epsilon bounds their cost");
   } else if (claim.participations > 0) {
     parts.push_back(fmt::format("each device takes part in at most {} {}", claim.participations,
                                 claim.participations == 1 ? "round" : "rounds"));

@@ -108,7 +108,7 @@ class DeviceStates {
   void OnJob();
   // An earlier start of the server saw it last at this time.
   void OnEarlier(const std::string& id, double last_seen) { seen_[id].last_seen = last_seen; }
-  // It has another key now: what was done with the one before says nothing of it.
+  // It has another key now: the use of the former key says nothing about the device.
   void OnNewKey(const std::string& id) { seen_[id].takeovers = Tries(); }
 
   DeviceView Of(const DeviceRecord& device, double now) const;

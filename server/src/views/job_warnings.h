@@ -19,7 +19,7 @@
 namespace sotto::server {
 
 // Releases that can still have a whole cohort, at most `most`: each device takes one place in a
-// release and has so many turns left.
+// release and has this many turns left.
 int64_t ReleasesWithTurns(const JobTurns& turns, int64_t most);
 
 class JobWarnings {

@@ -225,7 +225,7 @@ std::string DescribeTrust(const privacy::Plan& plan, const privacy::Statement& s
         privacy::Name(trust_mode));
   }
   return fmt::format(
-      "                 trust mode {}: devices add noise of their own, sigma {:.5f}, private\n"
+      "                 trust mode {}: devices add their own noise, sigma {:.5f}, private\n"
       "                 noise multiplier {:.4f}; only the figures against the server count it\n",
       privacy::Name(trust_mode), plan.PrivateNoiseSigma(), spent.private_noise_multiplier);
 }

@@ -1,4 +1,4 @@
-// What is told of a training before it begins and when it has taught the model nothing. Part of
+// Warnings before a training begins, and when it has taught the model nothing. Part of
 // sotto::server/views.
 //
 // `sotto simulate` and `sotto serve` show them to the user who runs the training. The first follows

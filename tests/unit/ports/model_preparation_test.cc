@@ -305,7 +305,8 @@ TEST(ModelPreparation, RefusesStepsWithLineAndReason) {
       {Head("[4]", "tokens = 9") + Step("unit-norm") +
            "[[layer]]\nkind = \"embedding\"\nwidth = 2\n",
        "my.toml:4: prepare 1: tokens are ids"},
-      {Head("[4]") + "[prepare]\nkind = \"unit-norm\"\n", "prepare.kind is none of the model's"},
+      {Head("[4]") + "[prepare]\nkind = \"unit-norm\"\n",
+       "prepare.kind is not part of a model file"},
   });
   std::string flips = Head("[8, 8, 1]");
   for (size_t i = 0; i < 9; ++i) flips += Step("random-flip");

@@ -1,6 +1,6 @@
 // Messages as the last release wrote them: they must be read as what they meant then, field by
-// field. The file of a release never changes (tests/vectors/frozen). A later release adds messages
-// of its own in a file of its own, and keeps this test.
+// field. The file of a release never changes (tests/vectors/frozen). A later release adds its
+// messages in another file, and keeps this test.
 #include <algorithm>
 #include <cstdint>
 #include <fstream>

@@ -20,7 +20,7 @@ inline std::vector<uint8_t> Wrapped(uint8_t tag, const std::vector<uint8_t>& inn
   return body;
 }
 
-// Truncated bodies in memory of their own size: a read beyond the end is a sanitizer's finding. A
+// Truncated bodies in memory of exactly their size: a sanitizer finds a read beyond the end. A
 // prefix can be a whole message, with what came later absent; then it is within its limits.
 template <typename Message>
 void TruncateEverywhere(const Message& message) {

@@ -443,7 +443,7 @@ struct TwoPages {
   }
 };
 
-// As a board has them: two pages of flash of their own.
+// As a board has them: two separate pages of flash.
 TEST(PersonalLayers, HavePagesOfTheirOwn) {
   TwoPages flash;
   const PageMemory memory = {

@@ -232,7 +232,7 @@ TEST_F(CsvTest, TabsAndOtherSeparators) {
   EXPECT_EQ(FeaturesOf(*Open("1:0\n", ":separator=:"), 0), (Floats{1}));
   EXPECT_SAYS(Refusal("1,0\n", ":separator=dot"), "separator=dot: expected comma, semicolon");
   EXPECT_SAYS(Refusal("a~b~label\n1~2~0\n"),
-              "no column is left for the features; is the separator another one? The first row is "
+              "no column is left for the features; is the separator right? The first row is "
               "one column, \"a~b~label\"; say it, for example separator=semicolon");
   EXPECT_SAYS(Refusal("x,label\n1,0\n", ":separator=;"), "\"x,label\"; say separator=comma");
   EXPECT_SAYS(Refusal("x,label\n1,0\n", ":drop=x"), "all are label, target, group, or left out");

@@ -233,7 +233,7 @@ TEST_F(DescribedData, OtherColumnsAreRefusedByName) {
   EXPECT_SAYS(ColumnsRefusal("X,y,label\n1,2,0\n", kAxes), "it has no column x, which the model");
   EXPECT_SAYS(
       ColumnsRefusal("x,y,t,label\n1,2,9,0\n", kAxes),
-      "column 3 (t) is none of the model's features; leave it out, drop=3; the columns: x,");
+      "column 3 (t) is not among the model's features; leave it out, drop=3; the columns: x,");
   EXPECT_SAYS(
       ColumnsRefusal("x,y,t,kind\n1,2,9,0\n", kAxes),
       "columns 3 (t) and 4 (kind) are no features of the model; say which one is the label, "

@@ -96,7 +96,7 @@ TEST(DeviceFloor, RefusesWhatItCannotMean) {
   says(FloorOf(1001), "--device-floor 1001 is more than the 1000 devices");
   JobRequest other = FloorOf(900);
   other.job.plan.sampling = privacy::Sampling::kPoisson;
-  says(other, "every smaller fleet costs at most what was planned");
+  says(other, "a smaller fleet costs at most as planned");
   for (const privacy::Sampling sampling : {privacy::Sampling::kPasses, privacy::Sampling::kFull}) {
     other.job.plan.sampling = sampling;
     says(other, "--device-floor is for --sampling uniform");

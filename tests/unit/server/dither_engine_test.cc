@@ -37,6 +37,7 @@ void ExpectKeystreamIsTheSdks(KeystreamFunction keystream) {
 }
 
 TEST(FastKeystream, IsTheSdksBitForBit) { ExpectKeystreamIsTheSdks(FastKeystream); }
+TEST(LanesKeystream, IsTheSdksBitForBit) { ExpectKeystreamIsTheSdks(LanesKeystream); }
 
 TEST(Engines, HaveTheSdksKeystream) {
   for (const DecodeEngine& engine : Engines()) ExpectKeystreamIsTheSdks(engine.keystream);

@@ -1,4 +1,4 @@
-// Tests of a simulated training without a server, against a loop of their own.
+// Tests of a simulated training without a server, against a loop of this file.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>

@@ -155,7 +155,7 @@ TEST_F(Recordings, AListSaysClassAndDevice) {
   EXPECT_EQ(data->GroupName(1), "pi-2");
   EXPECT_SAYS(Complaint(path + Write("list.csv", rows)), "no column is named file");
   EXPECT_SAYS(Complaint(path + Write("list.csv", "file,label\n1.wav,no\n3.wav,no\n")),
-              "list.csv: line 3: \"3.wav\" is no file; it is taken as one in the folder of --data");
+              "list.csv: line 3: \"3.wav\" is no file; names are relative to the folder of --data");
   EXPECT_SAYS(Complaint(path + Path("none.csv")), "none.csv: cannot be opened");
 }
 

@@ -92,7 +92,7 @@ TEST_F(SplitTest, ATestFileHasTheClassesOfTheTrainingFile) {
   EXPECT_SAYS(OpeningComplaint(train, Write("c.csv", "x,label\n1,swim\n")),
               "the label is swim, expected one of the classes run, sit, walk");
   EXPECT_SAYS(OpeningComplaint(train, Write("d.csv", "x,z,label\n1,1,run\n")),
-              "d.csv: column 2 (z) is none of the training samples; leave it out, drop=2, ");
+              "d.csv: column 2 (z) is not among the training samples; leave it out, drop=2, ");
 }
 
 TEST_F(SplitTest, ATestFileHasTheColumnsOfTheTrainingFileInWhateverOrder) {
@@ -104,7 +104,7 @@ TEST_F(SplitTest, ATestFileHasTheColumnsOfTheTrainingFileInWhateverOrder) {
     EXPECT_EQ(data.test->Label(0), 1u) << text;
   }
   const std::string test = Write("b.csv", "kind,y,z,x\nwalk,6,7,5\n");
-  EXPECT_SAYS(OpeningComplaint(train, test), "column 3 (z) is none of the training samples");
+  EXPECT_SAYS(OpeningComplaint(train, test), "column 3 (z) is not among the training samples");
   EXPECT_EQ(FeaturesOf(*OpenTrainTest(train, test + ":drop=z", nullptr).test, 0),
             (std::vector<float>{5, 6}));
   EXPECT_EQ(FeaturesOf(*OpenTrainTest(train, test + ":features=y,x", nullptr).test, 0),

@@ -247,7 +247,7 @@ TEST_F(StoreSharingTest, AStoreThatWasWrittenOverInPlaceIsNotWrittenOn) {
   EXPECT_TRUE(Says(RefusalOf([&] {
                      server.CommitAttempt({1, 0, {0}});
                    }),
-                   "its log has not the record number"));
+                   "its log does not have the record number"));
   EXPECT_EQ(InspectStore(path_).head, InspectStore(FileOf("older")).head);
 }
 

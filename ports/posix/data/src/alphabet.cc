@@ -36,7 +36,7 @@ Alphabet::Alphabet(const ReadRequest& request, const std::string& usual)
     : tokens_(request.tokens()) {
   if (tokens_ == 0 && request.model != nullptr) {
     throw std::invalid_argument(fmt::format(
-        "{}: model {} takes no tokens; expected one that begins with an embedding; if the file "
+        "{}: model {} takes no tokens; expected a model that begins with an embedding; if the file "
         "is a table, say format=csv",
         request.path(), request.model->name));
   }

@@ -20,7 +20,7 @@ class Alphabet {
   // model that takes no tokens, and for characters that are too many or there twice.
   Alphabet(const ReadRequest& request, const std::string& usual);
 
-  uint32_t known() const { return known_; }    // characters that have a token of their own
+  uint32_t known() const { return known_; }    // characters with an own token
   uint32_t tokens() const { return tokens_; }  // at most 256
   // -1: the character has no token.
   int TokenOf(char c) const { return ids_[static_cast<uint8_t>(c)]; }

@@ -304,7 +304,7 @@ void CsvColumns::TakeOtherColumns(const ReadRequest& request, const ColumnFinder
   throw std::invalid_argument(
       fmt::format("{}: no {} is left for the features; {}", request.path(), thing(),
                   names.size() == 1 && !has_keys
-                      ? fmt::format("is the separator another one? The first row is one column, "
+                      ? fmt::format("is the separator right? The first row is one column, "
                                     "{}; {}",
                                     has_header ? Quoted(names[0]) : "a number",
                                     SeparatorAdvice(has_header ? names[0] : ""))
@@ -330,7 +330,7 @@ void CsvColumns::TakeColumnsLike(const ColumnNames& like, const ColumnFinder& fi
                          Contains(dropped, i) || known.count(names[i]) > 0;
     if (has_use) continue;
     throw find.Refusal(fmt::format(
-        "{} is none of the {}; leave it out, drop={}{}; {}", Place(i),
+        "{} is not among the {}; leave it out, drop={}{}; {}", Place(i),
         like.are_of_model ? "model's features" : "training samples", Said(i),
         like.are_of_model ? "" : ", or take both files from the same release", find.Header()));
   }
@@ -389,7 +389,7 @@ void CsvColumns::RequireFeatures(const ReadRequest& request) const {
     is_taken[column] = true;
     if (column != label && !Contains(targets, column)) continue;
     throw std::invalid_argument(fmt::format(
-        "{}: features=: {} is the {}; leave it out, or name another one: {}=", request.path(),
+        "{}: features=: {} is the {}; leave it out, or name another column, {}=", request.path(),
         Place(column), column == label ? "label" : "target",
         column == label ? "label" : "targets"));
   }

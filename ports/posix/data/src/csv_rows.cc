@@ -109,8 +109,8 @@ void RowFile::OnRow(int, void* context) { ++static_cast<RowFile*>(context)->whol
 void RowFile::Refuse() const {
   if (csv_error(&parser_) == CSV_EPARSE) {
     throw Defect(fmt::format("column {}", row_->size() + 1), "a quote stands within a field",
-                 "put the whole field in quotes, and write a quote in it as \"\"; or is the "
-                 "separator another one? separator=semicolon");
+                 "put the whole field in quotes, and write a quote in it as \"\"; or name the "
+                 "separator, for example separator=semicolon");
   }
   throw std::bad_alloc();
 }

@@ -108,8 +108,8 @@ std::vector<Format> AllFormats() {
          "`KEY[0]` for one, `KEY.KEY` for a key of an object"},
         {"drop", "keys to leave out"},
         {"onehot",
-         "keys of texts, each of which becomes a feature for each of its texts: 1 for the text of "
-         "the line, 0 for the others"},
+         "keys of texts: a key becomes one feature for each of its texts, 1 for the line's text, 0 "
+         "for the others"},
         {"categories",
          "the CSV file whose columns of the same names hold all texts of `onehot`; else FILE "
          "itself"},
@@ -221,8 +221,8 @@ std::vector<Format> AllFormats() {
         {"window", "values of a window; else the model's inputs, or a second's"},
         {"stride", "values from one window to the next; else as many as `window`"},
         {"folders",
-         "what the folders are, from the outer to the inner: `label`, `group` or `-`; else "
-         "`label,group`, of which the inner one need not be there"},
+         "meaning of the folders, from the outer to the inner: `label`, `group` or `-`; else "
+         "`label,group`, and the inner folder is optional"},
         {"group",
          "`prefix`: the name of a file up to its first `_` says whose recording it is; else "
          "`folder`"},

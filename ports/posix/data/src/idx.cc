@@ -47,7 +47,7 @@ class IdxFile {
     uint8_t extra;
     if (file_.Read(&extra, 1) == 0) return;
     throw Defect(fmt::format("goes on after the {} bytes its header announces", size_),
-                 "the file is damaged or not what it seems: fetch it again");
+                 "the file is damaged or of another format: fetch it again");
   }
 
   // The rest of the file, which must be exactly `size` bytes. The vector grows with what arrives.

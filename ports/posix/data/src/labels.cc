@@ -168,8 +168,8 @@ void RequireLabel(const std::string& label) {
     }
     if (std::floor(*value) != *value) {
       RefuseLabel(fmt::format(
-          "the label is the fraction {}, expected a whole number or a name; of a regression name "
-          "the targets, and classes of such names declare: classes={},...",
+          "the label is the fraction {}, expected a whole number or a name; for a regression name "
+          "the targets; for classes with such names declare them: classes={},...",
           label, label));
     }
     return;

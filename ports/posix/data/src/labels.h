@@ -45,7 +45,7 @@ class Groups {
   Names names_;
 };
 
-// From the labels of a file to classes. Devices read files of their own, and all of them must mean
+// From the labels of a file to classes. Each device reads its own file, and all of them must mean
 // the same by a class, so nothing is guessed from a file that may lack a class:
 //   - classes=a,b,c, or else the names that the model gives its classes, are the labels in order;
 //     unless a name is a number, 0, 1 and 2 (of two classes also -1 and 1) stand for them, too: if
@@ -84,7 +84,7 @@ class Labels {
   void Ignore() { are_ignored_ = true; }
 
   // A provisional number for the label; every sample's, wanted or not. Throws std::invalid_argument
-  // with what is wrong, and what is expected, if it is none of the classes.
+  // with what is wrong, and what is expected, if it is not among the classes.
   uint32_t Take(std::string_view text);
   uint32_t Take(double number);
 

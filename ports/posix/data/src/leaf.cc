@@ -206,7 +206,7 @@ class LeafReader : public JsonVisitor {
     sample_ = at;
     if (!info_) info_ = MakeInfo();
     const size_t index = seen_++;
-    // All labels count, wanted or not: what they are follows from all.
+    // Every label counts, wanted or not: the set of classes follows from all labels.
     const uint32_t label = LabelOf(at);
     const bool is_kept = !request_.keep || request_.keep(index);
     if (x_.are_texts) {

@@ -69,8 +69,7 @@ class Entry : public ByteSource {
       read += static_cast<size_t>(got);
       if (!growth_.Add(static_cast<uint64_t>(got))) {
         throw GrowthDefect(
-            "if it is what it should be, write it with numpy.savez, which does not "
-            "compress");
+            "if the data are right, write them with numpy.savez, which does not compress");
       }
     }
     return read;

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr uint32_t kMaxWindow = 1U << 24;
 constexpr uint32_t kMaxRate = 10'000'000;
-// A header may announce so many values for each byte of its file: silence is small in FLAC.
+// The most values that a header may announce for each byte of its file: silence is small in FLAC.
 constexpr uint64_t kMostForAByte = 4096;
 constexpr sf_count_t kAtOnce = 4096;
 
@@ -132,8 +132,8 @@ class ListFile {
       std::error_code ignored;
       if (fs::is_regular_file(all.back().path, ignored)) continue;
       throw rows_.Defect("", fmt::format("{} is no file", Quoted(row[*file])),
-                         "it is taken as one in the folder of --data; correct it, or take the row "
-                         "out");
+                         "names are relative to the folder of --data; correct the name, or delete "
+                         "the row");
     }
     return all;
   }
@@ -325,7 +325,7 @@ class SoundReader {
     uint32_t label = 0;
     uint32_t group = 0;
     try {
-      // All labels count, wanted or not: what they are follows from all.
+      // Every label counts, wanted or not: the set of classes follows from all labels.
       if (has_labels_) label = labels_.Take(recording.label.value_or("0"));
       if (has_groups_) group = groups_.Take(*recording.group);
     } catch (const std::invalid_argument& error) {

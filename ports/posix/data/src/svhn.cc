@@ -92,7 +92,7 @@ class SvhnReader {
     if (Growth(std::filesystem::file_size(request_.path())).Add(bytes)) return;
     throw Defect(
         fmt::format("its compressed data grow to more than {} times their size", Growth::kMost),
-        "if it is what it should be, save it without compression: save -v6");
+        "if the data are right, save them without compression: save -v6");
   }
 
   void ReadLabels(size_t count) {

@@ -1,7 +1,6 @@
 #include "values.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
@@ -9,6 +8,7 @@
 #include <system_error>
 
 #include "sotto/model_info.h"
+#include "sotto/posix/real_from_chars.h"
 
 namespace sotto {
 namespace {
@@ -60,7 +60,7 @@ std::optional<double> RealIn(std::string_view text) {
   }
   if (size.empty() || size.find_first_not_of("0123456789+-.eE") != size.npos) return std::nullopt;
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [end, error] = posix::RealFromChars(text, &value);
   if (end != text.data() + text.size() || error == std::errc::invalid_argument) return std::nullopt;
   if (error == std::errc()) return value;
   // Out of the range of a double: too small, or too large.

@@ -24,7 +24,7 @@ std::optional<size_t> FollowersOf(unsigned char first) {
   return std::nullopt;
 }
 
-// Whether UTF-8 has this character in so many bytes, and in no fewer.
+// Whether `size` bytes, and no fewer, hold this character in UTF-8.
 bool IsShortest(char32_t code, size_t size) {
   constexpr char32_t kFirst[] = {0, 0, 0x80, 0x800, 0x10000};
   const bool is_surrogate = code >= 0xd800 && code < 0xe000;

@@ -221,7 +221,7 @@ Span<const float> NumbersOf(const PreparationStep& step, size_t key) {
   return key == 0 ? step.first : step.second;
 }
 
-// At most so many numbers, for people.
+// The first kMost numbers, for people.
 std::string NumbersText(Span<const float> numbers) {
   constexpr size_t kMost = 4;
   std::vector<std::string> texts;

@@ -171,9 +171,9 @@ Document ReadTables(const std::string& path, const std::string& text) {
     const bool is_entry = setting.kind == Setting::Kind::kEntry;
     if (tables == nullptr && !setting.section.empty()) {
       RefuseLine(path, setting.line,
-                 fmt::format("{} is none of the model's; a model file has keys, then [[prepare]] "
-                             "once for each step that prepares samples, then [[layer]] once for "
-                             "each layer",
+                 fmt::format("{} is not part of a model file; it has keys, then [[prepare]] once "
+                             "for each step that prepares samples, then [[layer]] once for each "
+                             "layer",
                              is_entry ? fmt::format("[[{}]]", fmt::join(setting.section, "."))
                                       : FullName(setting)));
     }

@@ -26,7 +26,7 @@ Pick Both(Pick a, Pick b) {
 FieldText SettingsFileRow() {
   FieldText row;
   row.name = "config";
-  row.help = "a TOML file with options of the command, under their names";
+  row.help = "TOML file with the command's options, each under its name";
   return row;
 }
 

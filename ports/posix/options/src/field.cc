@@ -119,7 +119,7 @@ void RequireChoice(const std::vector<std::string>& choices, const Value& text) {
   const auto* name = std::get_if<std::string>(&text);
   if (choices.empty() || name == nullptr) return;
   if (IsOneOf(choices, *name)) return;
-  Refuse("'" + *name + "' is none of the choices");
+  Refuse("'" + *name + "' is not among the choices");
 }
 
 void RequireInRange(const FieldText& field, const Value& value) {

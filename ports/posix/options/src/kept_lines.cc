@@ -34,7 +34,7 @@ std::vector<uint8_t> KeptLines::Bytes(const std::string& name, size_t least, siz
 }
 
 void KeptLines::Refuse(const std::string& name) const {
-  RefuseKept(format_, fmt::format("its line \"{}\" is missing or no such line", name));
+  RefuseKept(format_, fmt::format("its line \"{}\" is missing or malformed", name));
 }
 
 }  // namespace sotto::posix

@@ -177,33 +177,36 @@ std::vector<Field<KitSettings>> KitFields() {
   using Row = Field<KitSettings>;
   return {
       Row("server", &KitSettings::server,
-          "HOST:PORT where the devices reach the server; several with commas between them")
+          "HOST:PORT where the devices reach the server, or several, comma-separated")
           .Checked(CheckServer),
       Row("accept-model", &KitSettings::accept_model,
-          "models that the devices take from the server: any, or digests with commas between them")
+          "models that the devices take from the server: any, or digests, comma-separated")
           .Checked(CheckAcceptModel),
       Row("data", &KitSettings::data,
-          "where the samples lie on the devices, FILE[:KEY=VALUE,...]; names of files without / at "
-          "the beginning are those in the kit's folder"),
+          "file of the samples on the devices, FILE[:KEY=VALUE,...]; a name without / at the "
+          "beginning is relative to the kit's folder"),
       Row("labels", &KitSettings::labels, "IDX file of the labels on the devices"),
-      Row("samples", &KitSettings::samples, "FIRST:COUNT, which samples of that file they take")
+      Row("samples", &KitSettings::samples,
+          "samples of that file that the devices take, FIRST:COUNT")
           .Checked(CheckSamples),
       Row("sample-log", &KitSettings::sample_log,
-          "file on the devices with the samples that they record, in place of data; without / at "
-          "the beginning it is in the kit's folder"),
+          "file on the devices with the samples that they record, instead of data; a name without "
+          "/ at the beginning is relative to the kit's folder"),
       Row("keep-model", &KitSettings::keep_model,
-          "folder on the devices that keeps the newest released model; without / at the beginning "
-          "it is in the kit's folder"),
+          "folder on the devices that keeps the newest released model; a name without / at the "
+          "beginning is relative to the kit's folder"),
       Row("model-memory", &KitSettings::model_memory_mb,
-          "the most memory for an accepted model on a device, MB")
+          "most memory for an accepted model on a device, MB")
           .Within({1, 1e6}),
-      Row("round-seconds", &KitSettings::round_s, "the most seconds for a training on a device")
+      Row("round-seconds", &KitSettings::round_s,
+          "most seconds for the training of a round on a device")
           .Within({0, 1e9}),
       Row("min-private-noise", &KitSettings::min_private_noise,
-          "the devices refuse a job that asks for less noise of their own")
+          "least noise that a device adds itself, in units of twice the clipping bound: the "
+          "devices refuse a job that asks for less")
           .Within({0, 1e9}),
       Row("max-private-updates", &KitSettings::max_private_updates,
-          "the most updates with private noise that a device sends in its life")
+          "most updates with private noise that a device sends in all its jobs")
           .Within({0, 1e9}),
   };
 }
@@ -235,7 +238,8 @@ Kit ReadKit(const std::string& path) {
   ApplyAll(path, file.text, &begin, &kit.settings);
   if (begin.version != kVersion) {
     throw FileError(fmt::format(
-        "{}: expected version = {}, which this program reads; use the one that wrote it, or {}",
+        "{}: expected version = {}, which this program reads; use the program that wrote the kit, "
+        "or {}",
         path, kVersion, kAgain));
   }
   const std::string& name = begin.device;

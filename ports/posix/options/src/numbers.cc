@@ -4,6 +4,9 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <type_traits>
+
+#include "sotto/posix/real_from_chars.h"
 
 namespace sotto::posix {
 namespace {
@@ -11,8 +14,12 @@ namespace {
 template <class Number>
 std::optional<Number> Parse(std::string_view text) {
   Number value{};
-  const std::from_chars_result parsed =
-      std::from_chars(text.data(), text.data() + text.size(), value);
+  std::from_chars_result parsed{};
+  if constexpr (std::is_floating_point_v<Number>) {
+    parsed = posix::RealFromChars(text, &value);
+  } else {
+    parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  }
   if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return std::nullopt;
   return value;
 }

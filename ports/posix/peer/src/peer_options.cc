@@ -73,15 +73,16 @@ void SetSalt(PeerJob& job, const std::string& text) {
 Fields StepsOfANode() {
   return {
       Row("rule", &PeerJob::rule,
-          "what a publication is made of: average: half the newest model, half the node's own; "
-          "shared: steps on the newest model; accumulate: the newest model and all that the node "
-          "has learned since its last publication")
+          "how a node makes a publication; average: half the newest model, half the node's own; "
+          "shared: steps on the newest model; accumulate: the newest model plus all steps of the "
+          "node since its last publication")
           .OneOf(PeerRule::kAverage, PeerRule::kShared, PeerRule::kAccumulate),
       Row("unit", &PeerJob::unit,
-          "whom the noise protects: sample: one sample of a node, convex models alone; device: all "
-          "samples of a node; none: NO PRIVACY")
+          "what the noise protects; sample: one sample of a node, for convex models only; device: "
+          "all samples of a node; none: NO PRIVACY")
           .OneOf(PeerUnit::kSample, PeerUnit::kDevice, PeerUnit::kNone),
-      Row("batch-size", &PeerJob::batch_size, "samples in a node's mini-batch, one batch a step")
+      Row("batch-size", &PeerJob::batch_size,
+          "samples in a node's mini-batch; a step takes one batch")
           .Within({1, 65535}),
       Row("learning-rate", &PeerJob::learning_rate, "step size of a node's SGD, eta")
           .Within({0, 1e6, true}),
@@ -96,7 +97,7 @@ Fields StepsOfANode() {
           "clip")
           .Within({0, 1}),
       Row("feature-norm", &PeerJob::feature_norm,
-          "samples of a larger L2 norm are scaled down to it, for --unit sample")
+          "largest L2 norm of a sample, for --unit sample; longer samples are scaled down to it")
           .Within({0, 1024, true}),
   };
 }
@@ -108,23 +109,24 @@ Fields Publications() {
           .Within({0, 1024}),
       Row("noise", Noise, SetNoise,
           "standard deviation of a publication's noise in each parameter, rounded up to a multiple "
-          "of 2^-20; 0: none, for --unit none alone")
+          "of 2^-20; 0: none, for --unit none only")
           .Within({0, 64}),
       Row("passes", &PeerJob::passes,
-          "passes over a node's samples; each drops a partial last batch")
+          "passes over a node's samples; each pass drops a partial last batch")
           .Within({1, 65535}),
       Row("most-local-steps", &PeerJob::most_local_steps,
-          "steps taken alone that one publication carries; a node that took more drops them")
+          "most steps on the node's own model that one publication carries; a node that took more "
+          "drops them all")
           .Within({0, 1048576}),
       Row("publication-steps", &PeerJob::publication_steps,
-          "steps that one publication takes on the newest model, with noise once; rule average "
-          "takes 1")
+          "steps that one publication takes on the newest model, before its noise; 1 with rule "
+          "average")
           .Within({1, 65535}),
       Row("most-releases", &PeerJob::most_releases,
-          "publications of one node that the noise pays for, with --unit device; 0 with the "
-          "other units")
+          "most publications of one node, for which the noise is computed, with --unit device; 0 "
+          "with the other units")
           .Within({0, 4294967295}),
-      Row("salt", Salt, SetSalt, "32 hexadecimal digits that tell jobs of equal settings apart")
+      Row("salt", Salt, SetSalt, "32 hexadecimal digits that distinguish jobs of equal settings")
           .Checked(WhyNoSalt),
   };
 }
@@ -153,7 +155,7 @@ const char* WhyWrong(const PeerJob& job) {
     return "--publication-steps above 1 needs --rule shared or accumulate";
   }
   if (job.unit == PeerUnit::kDevice) {
-    if (!(job.clip_l2 > 0)) return "--unit device needs --clip, the most norm of an update";
+    if (!(job.clip_l2 > 0)) return "--unit device needs --clip, the largest norm of an update";
     if (job.most_releases == 0) return "--unit device needs --most-releases";
   } else if (job.clip_l2 > 0 || job.most_releases != 0) {
     return "--clip and --most-releases belong to --unit device";

@@ -4,13 +4,13 @@
 // then goes through UpdateCoder::Encode() to bytes, and through Decode() into the integer sum. Both
 // sides are one object without state.
 //
-// What a codec costs in privacy follows from its noise, and nobody but its author can know that:
+// The privacy cost of a codec follows from its noise, and only its author can state the noise:
 //   - A codec that states no noise (OwnCodec::noise absent) gets none from the plan, and its runs
 //     say NO PRIVACY: no epsilon is printed, whatever noise it draws by itself.
 //   - A codec that states GaussianNoise is accounted as the plan's Gaussian noise. Its runs print
-//     that epsilon, and say that it holds if the statement does, and for ideal noise:
-//     floating-point noise leaks more than that (Mironov 2012), and no certificate is there. So
-//     such a figure is to compare with, no guarantee.
+//     that epsilon, and say that it holds if the statement is true and the noise is ideal.
+//     Floating-point noise leaks more (Mironov 2012), and no certificate bounds how much. So such a
+//     figure is for comparison, and is no guarantee.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +50,7 @@ class RandomValues {
   bool has_spare_ = false;
 };
 
-// What a coder knows of its round. Model units.
+// The parameters of a round that a coder gets. Model units.
 struct CodedRound {
   uint32_t round;      // from 0
   double clip_l2;      // C > 0: no update is longer
@@ -77,11 +77,11 @@ class UpdateCoder {
 };
 
 // The statement of an author. It must hold for any two updates u, v of norm at most C:
-//   before its noise the encoder makes f(u) of an update, with |f(u) - f(v)| <= stretch |u - v|
-//   and, in sums that add or remove a device, |f(u)| <= stretch C;
-//   it then adds to each coordinate independent Gaussian noise of deviation at least
-//   deviation * noise_sigma, whatever the update;
-//   what it does after that (rounding, coding) looks at the noisy values alone.
+//   1. Before its noise the encoder computes f(u) from an update u, with |f(u) - f(v)| <=
+//      stretch |u - v| and, in sums that add or remove a device, |f(u)| <= stretch C.
+//   2. It then adds to each coordinate independent Gaussian noise of deviation at least
+//      deviation * noise_sigma, whatever the update.
+//   3. Later steps (rounding, coding) depend only on the noisy values.
 // The accountants count noise_sigma against 2 C or C. So deviation >= stretch makes their figure an
 // upper bound; a smaller deviation is refused by AddCodec().
 struct GaussianNoise {

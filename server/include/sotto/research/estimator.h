@@ -1,8 +1,8 @@
 // How the noisy sum of a round becomes an update of the model: the interface of all estimators.
 // Part of sotto::lab; the server's own ones are in server/src/aggregate/estimators.cc.
 //
-// An estimate is post-processing of an already private sum, so it costs no privacy: an estimator
-// may do what it likes with the sum, and no claim changes. AddEstimator() gives one a name.
+// An estimate is post-processing of a private sum, so it costs no privacy: whatever an estimator
+// does with the sum, no claim changes. AddEstimator() gives an estimator a name.
 #pragma once
 
 #include <cstdint>

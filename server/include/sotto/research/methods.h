@@ -1,4 +1,4 @@
-// Own methods by name: what a researcher adds to the tables of Sotto, and the program that then has
+// Adds a researcher's own methods, by name, to the tables of Sotto, and runs a program that has
 // them. Part of sotto::lab. examples/research is a complete program.
 //
 //   int main(int argc, char** argv) {
@@ -45,8 +45,8 @@ struct OwnOptimiser {
 };
 void AddOptimiser(const OwnOptimiser& own);
 
-// --mechanism NAME, in simulations only: no device and no `serve` has the codec. The most that is
-// said of its privacy follows from OwnCodec::noise, see codec.h.
+// --mechanism NAME, in simulations only: no device and no `serve` has the codec. Its privacy claims
+// follow from OwnCodec::noise, see codec.h.
 void AddCodec(const OwnCodec& own);
 
 // AddPartition(), --partition NAME: deal.h. Who holds what is not part of any claim.

@@ -1,9 +1,9 @@
 // How an update becomes the next model: the interface of all optimisers. Part of sotto::lab; the
 // server's own ones are in server/src/aggregate/optimisers.cc.
 //
-// A step is post-processing of an already private update, so it costs no privacy: an optimiser may
-// do what it likes with updates and parameters, and no claim changes. AddOptimiser() in methods.h
-// gives one a name.
+// A step is post-processing of a private update, so it costs no privacy: whatever an optimiser does
+// with updates and parameters, no claim changes. AddOptimiser() in methods.h gives an optimiser a
+// name.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ const char* CheckArithmetic();
 
 // The port has a clock that never goes back and counts milliseconds: over a sleep of 20 ms it
 // advances by at least 19, and in one of eight such sleeps by less than 10,000.
-//   sleep_ms  returns after at least so many milliseconds
+//   sleep_ms  returns after at least this many milliseconds
 const char* CheckClock(const Port& port, void (*sleep_ms)(uint32_t ms));
 
 // The port has entropy that fills requests of 1 to 64 bytes and writes nothing beside them. None of

@@ -14,7 +14,7 @@ void StartClock();
 // Milliseconds since StartClock(), as of the last interrupt; never goes back.
 uint64_t NowMs();
 
-// Returns after at least so many milliseconds. The processor sleeps between interrupts.
+// Returns after at least this many milliseconds. The processor sleeps between interrupts.
 void SleepMs(uint32_t ms);
 
 }  // namespace sotto::emulated

@@ -81,10 +81,10 @@ void WriteSecretFile(const std::string& path, const std::string& content);
 // What becomes of a file that has the name already.
 enum class Taken { kRefused, kReplaced };
 
-// A new file of mode 0600 that is complete and durable before it has its name: until then it lies
-// beside it as NAME.XXXXXX.part. What it is for can so be made to hold before anybody finds it. The
-// destructor removes a file that has not got its name; a killed process leaves it to
-// RemoveLeftovers().
+// A new file of mode 0600 that is complete and durable before it has its name: until then it is
+// NAME.XXXXXX.part in the same folder. So a program can complete related work before anybody finds
+// the file. The destructor removes a file that has not got its name; RemoveLeftovers() removes the
+// file of a killed process.
 class PendingFile {
  public:
   // Throws where WriteSecretFile() does, also for a name that is taken already and not replaced.
@@ -115,8 +115,8 @@ class PendingFiles {
   PendingFiles(const PendingFiles&) = delete;
   PendingFiles& operator=(const PendingFiles&) = delete;
 
-  // Removes what killed processes left in the folder, if there is one. Returns how many files that
-  // were. What a process is writing now is locked, and stays.
+  // Removes the files that killed processes left in the folder, if there is one. Returns their
+  // number. A file that a process is writing now is locked, and stays.
   static size_t RemoveLeftovers(const std::string& folder);
 
   // Throws where WriteSecretFile() does, also for a name that is taken already.
@@ -148,16 +148,16 @@ void ReplaceTextFile(const std::string& path, const std::string& content);
 // The same, and then the owner alone can read the file, even if others could read the former one.
 void ReplacePrivateFile(const std::string& path, const std::string& content);
 
-// The same, for a file that one process alone writes, often, and that means nothing once the
-// machine is down: nothing waits for the disk. Until it is complete it is NAME.part.
+// The same, for a file that only one process writes, often, and that is useless after the machine
+// goes down: the call does not wait for the disk. Until it is complete the file is NAME.part.
 void ReplacePassingFile(const std::string& path, const std::string& content);
 
-// Throws where the first two would: a program that writes a file at its end finds out at its start.
-// Removes leftovers, too.
+// Throws where ReplaceTextFile() and ReplacePrivateFile() would, so a program that writes a file at
+// its end finds out at its start. It also removes leftovers.
 void RequireReplaceable(const std::string& path);
 
-// Removes the temporary files of this name that killed processes left. One that a process is
-// writing now is locked, and stays. Does nothing where it may not.
+// Removes the temporary files of this name that killed processes left. A file that a process is
+// writing now is locked, and stays. It does nothing in a folder that it may not change.
 void RemoveLeftovers(const std::string& path);
 
 // The temporary files that killed processes left in the folder of this file, whatever their names.

@@ -5,9 +5,9 @@
 //   sha256 HEX            of all bytes that follow this line
 //   BODY                  of the format's own
 //
-// The reader refuses every text whose body is not the one that was written: damaged, cut short, or
-// longer. The digest needs no key, so it stops damage and not an editor: each format also checks
-// that what its body says fits together.
+// The reader refuses a text whose body was damaged, cut short or extended. The digest needs no key,
+// so it finds damage but does not stop an editor: each format also checks that the parts of its
+// body agree.
 //
 // To change a format: raise its version. A program reads one version.
 //
@@ -43,7 +43,7 @@ SecretText KeptText(const KeptFormat& format, std::string_view body);
 // says what is wrong and what to do.
 std::string_view KeptBody(const KeptFormat& format, std::string_view text);
 
-// Throws the FileError of a body that is whole and yet makes no sense.
+// Throws the FileError of a body that is complete but makes no sense.
 //   why  what does not fit
 [[noreturn]] void RefuseKept(const KeptFormat& format, const std::string& why);
 

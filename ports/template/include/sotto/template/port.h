@@ -58,12 +58,12 @@ constexpr uint8_t kErasedByte = 0xff;  // as an erased byte reads; 0x00 on some 
 // a table of years. Flash that stands more erases, an EEPROM or FRAM may take its place.
 PersistentStore Store();
 
-// Makes the store empty, once, where the board is made. Memory that is not erased when it is new,
-// as FRAM and EEPROM, needs it; flash does not. Statuses of PagedStore::Format(): a store that has
-// had a record stays as it is.
+// Makes the store empty; call it once, when the board is produced. Memory that is not erased when
+// it is new, such as FRAM and EEPROM, needs it; flash does not. Returns the statuses of
+// PagedStore::Format(): a store that has had a record stays as it is.
 Status FormatStore();
 
-// The flash of a model, behind the store's: of a device that predicts, or whose round's model is
+// The flash of a model, behind the store's, for a device that predicts or whose round's model is
 // not in RAM (sotto/kept_model.h). Leave it out of other ports.
 constexpr size_t kModelParameters = 7850;  // of your net
 constexpr size_t kModelFlashSize = ModelFlashBytes(kModelParameters, kFlashPageSize);

@@ -1,4 +1,4 @@
-// Files of other programs that people name by mistake: one table of what they are and what to do.
+// Files of other programs that people name by mistake: one table of their kinds, with advice.
 // Part of sotto::data.
 //
 // Stateless; safe in any thread.

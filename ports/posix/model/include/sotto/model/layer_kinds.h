@@ -24,7 +24,7 @@ struct LayerKey {
   const char* name;
   // Of a plan: the key's number, or which of the choices. Null: the plan follows from other keys.
   uint32_t (*of)(const nn::LayerPlan& layer);
-  const char* fallback = nullptr;         // what it is if absent, for people; null: it is required
+  const char* fallback = nullptr;         // its default, for people; null: it is required
   uint32_t least = 1;                     // of a number
   std::vector<std::string> choices = {};  // of a text; empty: the key is a number
 };

@@ -22,7 +22,7 @@ struct PreparationKey {
 
   const char* name;
   Holds holds = Holds::kNumbers;
-  const char* fallback = nullptr;  // what it is if absent, for people; null: it is required
+  const char* fallback = nullptr;  // its default, for people; null: it is required
   float fallback_number = 0.0f;
   bool is_positive = false;  // its numbers are above 0
   uint32_t least = 1;        // of a setting

@@ -105,7 +105,7 @@ Value ParseValue(const FieldText& field, const std::string& text);
 // and a list.
 std::string ExactText(const FieldText& field, const Value& value);
 
-// Throws std::invalid_argument if there are choices and the text is none of them.
+// Throws std::invalid_argument if there are choices and the text is not among them.
 void RequireChoice(const std::vector<std::string>& choices, const Value& text);
 
 template <class T>

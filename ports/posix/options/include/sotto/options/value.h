@@ -1,4 +1,4 @@
-// The value of an option, and what it is in a request. Part of sotto::options.
+// The value of an option, and its type in a request. Part of sotto::options.
 //
 // Pure functions, safe in any thread.
 #pragma once
