@@ -54,21 +54,17 @@ install_packages "${BUILD_PACKAGES[@]}"
 install_packages ca-certificates || true
 "${root}/toolchains/fetch-source.sh" "${root}/build/cache" npm uplot=1.6.32 ||
   echo "NOTICE: no uPlot; pages of sotto will have tables and no charts." >&2
-data=fashion-mnist
 install_packages "${DATA_PACKAGE}" || true
-if [[ ! -d /usr/share/datasets/fashion-mnist ]]; then
-  echo "NOTICE: no Fashion-MNIST here (package ${DATA_PACKAGE}); a made-up data set stands in." >&2
-  data=synthetic
-fi
 
 (cd "${root}" && cmake --preset host -B "${build_root}/host")
 cmake --build "${build_root}/host" --target sotto_cli sotto_client
 ready=${SECONDS}
 
 mkdir -p "${out}"
-"${sotto}" simulate --data "${data}" --json "${out}/results.json" --model-out "${out}/model.f32"
+"${sotto}" simulate --json "${out}/results.json" --model-out "${out}/model.f32"
 
 turns="$(sed -n 's/^    "participations": \([0-9]*\),$/\1/p' "${out}/results.json" | head -n 1)"
+data="$(result data)"
 command="$(printf '%q' "${sotto}") simulate --data ${data}"
 live=skipped
 if [[ "${data}" == fashion-mnist ]]; then

@@ -317,7 +317,9 @@ void Run(const SimulationRequest& request) {
   simulation->Do();
 }
 
-void RunSimulate(const SimulationRequest& request) {
+void RunSimulate(const SimulationRequest& asked) {
+  SimulationRequest request = asked;
+  Warn(ChooseData(TheRanks(), &request));
   if (request.seeds) {
     Run<RepeatedRun>(request);
   } else {

@@ -122,19 +122,26 @@ void RunEpsilon(const EpsilonAuditRequest& request) {
   RequireSound(report.Violations());
 }
 
+// The request with the samples that are there.
+SimulationRequest WithData(SimulationRequest request) {
+  const std::string stand_in = ChooseData(TheRanks(), &request);
+  if (!stand_in.empty()) fmt::print(stderr, "warning: {}\n", stand_in);
+  return request;
+}
+
 // An audit of a training: its files, its progress and its stop.
 template <class Audit>
 class TrainingAudit {
  public:
-  explicit TrainingAudit(const SimulationRequest& request)
-      : request_(WithFleet(request)), config_(MakeSimulation(WithNoiseDecay(request_))) {
+  explicit TrainingAudit(const SimulationRequest& asked)
+      : request_(WithFleet(WithData(asked))), config_(MakeSimulation(WithNoiseDecay(request_))) {
     if (const ModelInfo& model = *config_.job.model; model.personal > 0) {
       throw std::invalid_argument(fmt::format(
           "model {} has personal layers, and audits train without; audit it without `personal`",
           model.name));
     }
-    RequireOutputs({JsonOutput(request.json), Csv()}, "", TextsOf(InputsOf(request)));
-    if (!request.json.empty()) inputs_ = InputReader().Read(InputsOf(request));
+    RequireOutputs({JsonOutput(request_.json), Csv()}, "", TextsOf(InputsOf(request_)));
+    if (!request_.json.empty()) inputs_ = InputReader().Read(InputsOf(request_));
     data_ = OpenDataOf(request_);
     posix::CatchStopSignals();
   }

@@ -10,6 +10,7 @@
 #include "data/catalog.h"
 #include "data/parts.h"
 #include "sotto/data/partitions.h"
+#include "sotto/data/source.h"
 #include "sotto/options/numbers.h"
 #include "spec/job_spec.h"
 #include "spec/make_job.h"
@@ -26,7 +27,8 @@ Fields FleetAndData() {
   return {
       Row("data", &SimulationRequest::data,
           "fashion-mnist, synthetic, or a file or folder, FILE[:KEY=VALUE,...]: server/DATA.md")
-          .NamesFiles(),
+          .NamesFiles()
+          .ByDefault("fashion-mnist, or synthetic if it is not installed"),
       Row("test", &SimulationRequest::test,
           "the samples to evaluate on: as for --data, or a share of --data to split off")
           .NamesFiles()
@@ -218,6 +220,14 @@ void RequirePersonal(const SimulationRequest& request, const SimulationConfig& c
 }
 
 }  // namespace
+
+std::string ChooseData(Ranks& ranks, SimulationRequest* request,
+                       const std::string& fashion_mnist_folder) {
+  if (request->Has("data") || !ranks.Any(!IsDataFolder(fashion_mnist_folder))) return "";
+  request->data = "synthetic";
+  return "no --data, and fashion-mnist is not installed: made-up samples stand in, as with --data "
+         "synthetic; for the images install the package dataset-fashion-mnist";
+}
 
 SimulationConfig MakeSimulation(const SimulationRequest& request) {
   if (request.noise_decay_from) throw std::logic_error("the decay of the noise is not decided");

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "data/catalog.h"
+#include "ranks/ranks.h"
 #include "sim/simulation.h"
 #include "sotto/data/dataset.h"
 #include "spec/inputs.h"
@@ -53,6 +55,11 @@ std::vector<NamedInput> InputsOf(const SimulationRequest& request);
 // What decides the result of a simulation besides its job, as a JSON object: the options of the
 // fleet and the data, and the seed.
 std::string FleetText(const SimulationRequest& request);
+
+// Without --data: fashion-mnist, or synthetic if its files are missing, on every rank if on one.
+// Returns the warning that the made-up samples stand in; else an empty text. Throws RanksLost.
+std::string ChooseData(Ranks& ranks, SimulationRequest* request,
+                       const std::string& fashion_mnist_folder = kFashionMnistFolder);
 
 // The simulation of a request, with the noise calibrated.
 //   request  without noise_decay_from, which WithNoiseDecay() (noise_decay.h) resolves

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
+#include <fstream>
 #include <future>
 #include <gtest/gtest.h>
 #include <mutex>
@@ -14,7 +15,9 @@
 #include <vector>
 
 #include "data/catalog.h"
+#include "sim/simulation_request.h"
 #include "sotto/models.h"
+#include "unit/test_folder.h"
 
 namespace sotto::server {
 namespace {
@@ -179,6 +182,41 @@ TEST(SimulationOverRanks, WhatFailsOnOneFailsOnAll) {
   std::future<std::string> other = std::async(std::launch::async, [&] { return work(1); });
   EXPECT_EQ(work(0), "rank 1: no such file");
   EXPECT_EQ(other.get(), "no such file");
+}
+
+// The data that each rank simulates with, if one rank's machine has another folder.
+std::vector<std::string> ChosenData(const std::string& folder_of_0, const std::string& folder_of_1,
+                                    const SimulationRequest& asked) {
+  Meeting meeting(2);
+  const auto choose = [&](uint32_t index, const std::string& folder) {
+    ThreadRank rank(index, 2, &meeting);
+    SimulationRequest request = asked;
+    const std::string warning = ChooseData(rank, &request, folder);
+    return request.data + (warning.empty() ? "" : " with a warning");
+  };
+  std::future<std::string> other =
+      std::async(std::launch::async, [&] { return choose(1, folder_of_1); });
+  const std::string mine = choose(0, folder_of_0);
+  return {mine, other.get()};
+}
+
+TEST(SimulationOverRanks, MadeUpSamplesStandInOnAllIfOneLacksTheDefaultData) {
+  const TestFolder there;
+  for (const char* part : {"train", "t10k"}) {
+    for (const char* kind : {"-images-idx3-ubyte", "-labels-idx1-ubyte"}) {
+      std::ofstream(there.Path(std::string(part) + kind)) << "x";
+    }
+  }
+  const std::string is = there.path();
+  const std::string lacks = there.Path("nowhere");
+  using Both = std::vector<std::string>;
+  const std::string stand_in = "synthetic with a warning";
+  SimulationRequest request;
+  EXPECT_EQ(ChosenData(is, is, request), Both({"fashion-mnist", "fashion-mnist"}));
+  EXPECT_EQ(ChosenData(is, lacks, request), Both({stand_in, stand_in}));
+  EXPECT_EQ(ChosenData(lacks, lacks, request), Both({stand_in, stand_in}));
+  request.given.insert("data");
+  EXPECT_EQ(ChosenData(lacks, lacks, request), Both({"fashion-mnist", "fashion-mnist"}));
 }
 
 }  // namespace
