@@ -3,7 +3,7 @@
 # Builds sotto-client, sotto-gateway and, of 32 bits, the tests of the SDK for Arm Linux (PRESET: aarch64, armhf) in
 # build/arm-linux/PRESET, with Mbed TLS from build/cache/MBEDTLS. With 32 bits the tests of the SDK and of TLS run under
 # QEMU; with 64 bits, as on the host, the golden values elsewhere, and the client in arm_linux_fleet_test. The client
-# must need no library that is not on every system. Exits with 77, skipped, where a compiler, an emulator or a source is
+# must need no library that is not on every system; it is linked statically, too. Exits with 77, skipped, where a compiler, an emulator or a source is
 # missing.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../device/build.sh
@@ -29,9 +29,9 @@ fi
 
 folder="build/arm-linux/${preset}"
 # The golden tests run what each optimisation level makes of the SDK; here the least compiles in less time.
-cmake --preset "${preset}" -B "${folder}" -DSOTTO_TESTS=ON "-DSOTTO_MBEDTLS_SOURCE_DIR=${PWD}/${mbedtls}" \
+cmake --preset "${preset}" -B "${folder}" -DSOTTO_TESTS=ON -DSOTTO_STATIC=ON "-DSOTTO_MBEDTLS_SOURCE_DIR=${PWD}/${mbedtls}" \
   '-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG' '-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG' "${@:4}"
-cmake --build "${folder}" --target sotto_client sotto_gateway "${tests[@]}" --parallel 1
+cmake --build "${folder}" --target sotto_client{,_static} sotto_gateway{,_static} "${tests[@]}" --parallel 1
 
 needed="$(readelf -d "${folder}/bin/sotto-client" | sed -n 's/.*(NEEDED).*\[\(.*\)\]$/\1/p')"
 echo "sotto-client needs ${needed//$'\n'/, }"

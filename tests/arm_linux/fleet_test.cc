@@ -1,5 +1,6 @@
 // sotto-client for Arm Linux, under QEMU, in a fleet with this machine's own clients, against the
-// real server. The Arm clients have the samples as CSV, the others as IDX.
+// real server. The Arm clients have the samples as CSV, the others as IDX. One of them is linked
+// statically.
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -21,9 +22,12 @@ struct Cpu {
   const char* emulator;  // path; not there if it is not installed
   const char* libraries;
 
-  std::string ClientPath() const {
-    return std::string(SOTTO_SOURCE_DIR "/build/arm-linux/") + name + "/bin/sotto-client";
+  std::string ClientPath(const std::string& folder = "bin") const {
+    return fmt::format("{}/build/arm-linux/{}/{}/sotto-client", SOTTO_SOURCE_DIR, name, folder);
   }
+  // Needs nothing of its system: no folder of libraries is named.
+  Arguments StaticClient() const { return {ClientPath("static")}; }
+  Arguments Client() const { return {"-L", libraries, ClientPath()}; }
 };
 
 void PrintTo(const Cpu& cpu, std::ostream* out) { *out << cpu.name; }
@@ -56,13 +60,15 @@ std::string WriteCsv(const Site& site) {
 
 Process ArmClient(const Site& site, size_t device, uint16_t port, const std::string& csv,
                   const Cpu& cpu, const Arguments& more) {
-  return site.Start(
-      cpu.emulator,
-      Concatenate({"-L", cpu.libraries, cpu.ClientPath(), "-v", "--once", "--server", Address(port),
-                   "--key", site.Path("keys/" + site.key(device).device_id + ".key"), "--data", csv,
-                   "--samples", fmt::format("{}:{}", Site::kSamples * device, Site::kSamples)},
-                  more),
-      std::filesystem::path(site.ClientLog(device)).filename());
+  const Arguments options = {
+      "-v",        "--once",
+      "--server",  Address(port),
+      "--key",     site.Path("keys/" + site.key(device).device_id + ".key"),
+      "--data",    csv,
+      "--samples", fmt::format("{}:{}", Site::kSamples * device, Site::kSamples)};
+  const Arguments program = device == 0 ? cpu.StaticClient() : cpu.Client();
+  return site.Start(cpu.emulator, Concatenate(Concatenate(program, options), more),
+                    std::filesystem::path(site.ClientLog(device)).filename());
 }
 
 std::string SimulatedModel(const Site& site, const Arguments& job) {

@@ -29,6 +29,12 @@ add_test(NAME packages.release
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/packages/release.sh ${PROJECT_SOURCE_DIR}
                  ${CMAKE_CURRENT_BINARY_DIR}/packages/release)
 set_tests_properties(packages.release PROPERTIES LABELS packages SKIP_RETURN_CODE 77 TIMEOUT 300)
+# The clients that the tests arm_linux.* have linked.
+add_test(NAME packages.static_client
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/packages/static_client.sh ${PROJECT_SOURCE_DIR}
+                 ${CMAKE_CURRENT_BINARY_DIR}/packages/static_client $<TARGET_FILE:sotto_cli>)
+set_tests_properties(packages.static_client PROPERTIES LABELS packages SKIP_RETURN_CODE 77 TIMEOUT 300
+                     FIXTURES_REQUIRED arm_linux)
 foreach(form arduino esp_idf fetch_content flat zephyr)
   sotto_package_test(${form})
 endforeach()
