@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches sources of others into a cache folder: Debian's source packages, and packages of npm.
+# Fetches third-party sources into a cache folder: Debian's source packages, and packages of npm.
 set -euo pipefail
 
 usage() {
@@ -7,10 +7,10 @@ usage() {
 Usage: toolchains/fetch-source.sh DEST SUITE PACKAGE=VERSION...
 
 Puts each source package of Debian's SUITE (bookworm, trixie) into DEST/PACKAGE-VERSION, unpacked and
-with Debian's patches; does nothing for one that is there. VERSION is the beginning of the version
+with Debian's patches; skips a package that is there already. VERSION is the beginning of the version
 that the suite must offer: mbedtls=2.28. The archive's address and its key come from this machine's
 apt sources (Debian), and apt verifies the download. SUITE npm stands for the registry of npm
-($npm_config_registry, or https://registry.npmjs.org); this script has the SHA-512 of what it fetches
+($npm_config_registry, or https://registry.npmjs.org); this script has the SHA-512 of each file from
 there. Needs no root and changes nothing outside DEST.
 
 For cross builds:         toolchains/fetch-source.sh build/cache bookworm mbedtls=2.28 nanopb=0.4.7

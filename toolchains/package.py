@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Packs the SDK for build systems of others: an archive that compiles as it is, and an Arduino library.
+"""Packs the SDK for other build systems: an archive that compiles as it is, and an Arduino library.
 
-What is in them follows from sdk/sources.cmake, the public headers and the files of
-toolchains/package. The messages' C code is generated; nanopb and the two functions of Mbed TLS that
+sdk/sources.cmake, the public headers and the files of toolchains/package decide their contents. The
+messages' C code is generated; nanopb and the two functions of Mbed TLS that
 the SDK calls come along under other names (sotto_pb_..., sotto_mbedtls_...), so a firmware may have a
 nanopb and an Mbed TLS beside them. The same sources give the same bytes.
 """

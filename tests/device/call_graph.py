@@ -3,18 +3,19 @@
 
 call_graph.py [--path] PROGRAM OBJECTS...
 
-Disassembles PROGRAM, an ELF file. A function's frame is what its instructions take off the stack
-pointer, in libc and libgcc as elsewhere; whom it calls is where it branches to. calls.txt says whom
-calls through pointers reach and which recursion is bounded; sotto.proto, how deep messages nest.
-OBJECTS, folders of the objects that the program was linked from, show whose addresses are stored.
+Disassembles PROGRAM, an ELF file. A function's frame is the number of bytes that its instructions
+subtract from the stack pointer, in libc and libgcc as elsewhere; its callees are the targets of its
+branches. calls.txt lists the functions that calls through pointers reach, and the bounded recursions;
+sotto.proto says how deep messages nest. OBJECTS, folders of the objects that the program was linked
+from, show which functions' addresses are stored.
 Prints "BOUND of RESERVED": the bytes of the deepest path, with an interrupt at its end, and those
 that the program reserves; with --path before that the frames of the path.
 
 Exit status 1, with a line for each fault: a call through a pointer in a function that calls.txt
 does not have; a function whose address is stored and that calls.txt does not have as reached;
-recursion; a frame whose size is not constant; a bound beyond what is reserved. A fault of the
-processor is not in the bound: it ends the program (startup.cc), which does not need again what that
-overwrites.
+recursion; a frame whose size is not constant; a bound beyond the reserved bytes. A fault of the
+processor is not in the bound: it ends the program (startup.cc), which no longer needs the memory that
+the fault overwrites.
 """
 
 import bisect

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # table.sh PROGRAMS [--update|--check [WORK_DIR]]
-# Prints, as Markdown tables, what a device takes of each core: flash, RAM, stack and instructions. The
+# Prints, as Markdown tables, what a device needs on each core: flash, RAM, stack and instructions. The
 # device without TLS is measured alone (device.h). The firmware of examples/cortex_m, with plain PSK,
-# with ECDHE-PSK and as it resumes sessions, takes part in a job under QEMU and says what it used of stack and TLS pool. The stack's
+# with ECDHE-PSK and as it resumes sessions, takes part in a job under QEMU and prints the use of stack and TLS pool. The stack's
 # bound comes from the call graph (tests/device/call_graph.py). PROGRAMS is the folder of sotto and
 # sotto-shard. It builds in WORK_DIR, build/size unless told. With --update the tables replace those in
-# sdk/FOOTPRINT.md, and what other pages repeat of them follows (page_numbers.sh); --check fails, 1, where a
-# figure is more than 5 % above the one published there (10 % of the TLS pool), or a count above the tables
-# in sdk/LRQ.md and sdk/TRAINING.md, or more of the stack was used than its bound, or a net in float32 misses
-# its target: 8 instructions a multiply-accumulate, 10 million a sample and 90 KB of workspace for lenet. 77:
-# something that this needs is missing.
+# sdk/FOOTPRINT.md, and their copies in other pages follow (page_numbers.sh). --check fails, 1, if a figure is
+# more than 5 % above the published one (10 % of the TLS pool), if a count is above the tables in sdk/LRQ.md
+# and sdk/TRAINING.md, if the stack's use is above its bound, or if a net in float32 misses its target: 8
+# instructions a multiply-accumulate, 10 million a sample and 90 KB of workspace for lenet. 77: something that
+# this needs is missing.
 set -euo pipefail
 programs="$(cd "$1" && pwd)"
 # shellcheck source-path=SCRIPTDIR source=../device/build.sh
