@@ -9,7 +9,7 @@ add_library(sotto_kissfft STATIC
   ${SOTTO_KISSFFT_SOURCE_DIR}/kiss_fftnd.c
   ${SOTTO_KISSFFT_SOURCE_DIR}/kiss_fftr.c)
 add_library(kissfft::kissfft ALIAS sotto_kissfft)
-# Its headers are those of a folder of its name.
+# Sources include its headers from a folder of its name.
 set(sotto_kissfft_headers ${CMAKE_CURRENT_BINARY_DIR}/kissfft_headers)
 file(MAKE_DIRECTORY ${sotto_kissfft_headers})
 file(CREATE_LINK ${SOTTO_KISSFFT_SOURCE_DIR} ${sotto_kissfft_headers}/kissfft SYMBOLIC)

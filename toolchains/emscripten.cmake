@@ -1,5 +1,5 @@
 # WebAssembly, with the distribution's Emscripten (Debian: emscripten, node-acorn). Node runs the programs.
-# Its own file for CMake names compilers and system; beside it are the flags that every object here needs.
+# Emscripten's file for CMake names compilers and system; what follows it are flags that every object needs.
 find_program(SOTTO_EMCC emcc DOC "Emscripten's compiler (Debian: emscripten)")
 if(NOT SOTTO_EMCC)
   message(FATAL_ERROR "No emcc (Debian: emscripten, node-acorn)")
@@ -12,12 +12,11 @@ if(NOT EXISTS ${sotto_emscripten_root}/cmake/Modules/Platform/Emscripten.cmake)
 endif()
 include(${sotto_emscripten_root}/cmake/Modules/Platform/Emscripten.cmake)
 
-# Exceptions of WebAssembly itself: the older way, through JavaScript, costs a third of the speed.
+# Exceptions of WebAssembly itself, not through JavaScript. Vectors of 128 bits give the same bits as none.
 string(APPEND CMAKE_C_FLAGS_INIT " -fwasm-exceptions -msimd128")
 string(APPEND CMAKE_CXX_FLAGS_INIT " -fwasm-exceptions -msimd128")
 
-# Debian's linker runs a script of Node that finds acorn only with Debian's own Node; and a Node that has fetch() must
-# not offer it there.
+# Emscripten's linker runs scripts in Node, which need Debian's node-acorn. Debian's own Node finds it by itself.
 set(CMAKE_C_LINKER_LAUNCHER ${CMAKE_COMMAND} -E env NODE_PATH=/usr/share/nodejs)
 set(CMAKE_CXX_LINKER_LAUNCHER ${CMAKE_C_LINKER_LAUNCHER})
 

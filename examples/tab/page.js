@@ -182,7 +182,7 @@ function draw(rounds, all) {
 }
 
 function privacyText(end) {
-  if (end.epsilon === null) return "No figure: " + end.privacy_note;
+  if (typeof end.epsilon !== "number") return "No figure: " + end.privacy_note;
   const seeded = end.seed !== null
     ? " Seeded: not private; no epsilon holds against a person who knows the seed. Leave the seed empty for a run by chance."
     : "";
@@ -238,7 +238,7 @@ async function train(event) {
     complain(errors || `the program ended with status ${status}`);
     return setState("Not trained");
   }
-  if (errors) complain(errors);
+  complain([errors, ...end.warnings].filter(text => text).join("\n"));
   setState(end.accuracy === null ? "Trained" : `Trained: ${percent(end.accuracy)} right`);
   say("progress-text", `${rounds.length} of ${all} rounds in ${end.wall_seconds.toFixed(1)} s`);
   say("privacy", privacyText(end));
@@ -256,6 +256,7 @@ function useMadeUp() {
   file = null;
   showNets(kNets);
   say("data-name", "Made-up images, 28 x 28 in 10 classes");
+  say("notes", "");
   $("made-up").hidden = $("file-options").hidden = true;
   $("file").value = "";
   for (const [id, , by_default] of kFields) $(id).value = by_default;
@@ -275,6 +276,7 @@ async function useFile(chosen) {
 
 async function lookAtFile(proposes) {
   say("data-name", file.name);
+  say("notes", "");
   complain("");
   setState("Reading the file", "is-waiting");
   let shape = null;
@@ -297,7 +299,8 @@ async function lookAtFile(proposes) {
     $("devices").value = `${Math.max(1, Math.min(1000, Math.floor(shape.samples / 10)))}`;
   }
   setState("Ready to train");
-  if (errors) complain(errors);
+  complain(errors);
+  say("notes", shape.notes.trim());
   return true;
 }
 
@@ -306,6 +309,16 @@ async function onSubmit(event) {
   if (worker) return;
   if (file && !await lookAtFile(false)) return;
   train();
+}
+
+async function copyCommand() {
+  try {
+    await navigator.clipboard.writeText($("command").textContent);
+    say("copy", "Copied");
+    setTimeout(() => say("copy", "Copy"), 1500);
+  } catch {
+    getSelection().selectAllChildren($("command"));  // for the user's own copy
+  }
 }
 
 async function unpack() {
@@ -323,11 +336,7 @@ async function begin() {
   $("stop").addEventListener("click", () => worker?.end("stopped"));
   $("made-up").addEventListener("click", useMadeUp);
   $("file").addEventListener("change", () => useFile($("file").files[0]));
-  $("copy").addEventListener("click", async () => {
-    await navigator.clipboard.writeText($("command").textContent);
-    say("copy", "Copied");
-    setTimeout(() => say("copy", "Copy"), 1500);
-  });
+  $("copy").addEventListener("click", copyCommand);
   for (const name of ["dragover", "dragleave", "drop"]) {
     document.addEventListener(name, event => {
       event.preventDefault();

@@ -23,7 +23,8 @@ const DecodeEngine& FastEngine();
 const std::vector<DecodeEngine>& Engines();
 
 // ChaCha20Keystream() by libsodium, several blocks in parallel. Fastest for multiples of 512
-// bytes. With SOTTO_OWN_KEYSTREAM by LanesKeystream(), for a processor that libsodium does not know.
+// bytes. With SOTTO_OWN_KEYSTREAM by LanesKeystream(), for a processor that libsodium does not
+// know.
 Status FastKeystream(const Key& key, uint32_t stream, uint32_t first_block, MutableByteSpan out);
 
 // ChaCha20Keystream(), four blocks in parallel, on any processor.
