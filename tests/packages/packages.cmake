@@ -35,6 +35,11 @@ add_test(NAME packages.static_client
                  ${CMAKE_CURRENT_BINARY_DIR}/packages/static_client $<TARGET_FILE:sotto_cli>)
 set_tests_properties(packages.static_client PROPERTIES LABELS packages SKIP_RETURN_CODE 77 TIMEOUT 300
                      FIXTURES_REQUIRED arm_linux)
+add_test(NAME packages.debian_arm
+         COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/packages/debian_arm.sh ${PROJECT_SOURCE_DIR}
+                 ${CMAKE_CURRENT_BINARY_DIR}/packages/debian_arm ${PROJECT_BINARY_DIR})
+set_tests_properties(packages.debian_arm PROPERTIES LABELS packages SKIP_RETURN_CODE 77 TIMEOUT 600
+                     FIXTURES_REQUIRED arm_linux)
 foreach(form arduino esp_idf fetch_content flat zephyr)
   sotto_package_test(${form})
 endforeach()
