@@ -85,6 +85,7 @@ install_test_packages() {
   ! ${all} || install_packages arduino-builder || true
   ! ${all} || install_packages emscripten node-acorn || true  # examples/tab
   ! ${all} || install_packages dpkg-dev debhelper lintian man-db mmdebstrap || true  # Debian's packages
+  ! ${all} || install_packages buildah python3-yaml || true  # the image of the server
   ! ${all} || install_packages ccache || true
   # Its service listens nowhere until somebody configures it.
   ! ${all} || install_packages haproxy socat || true

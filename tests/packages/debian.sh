@@ -60,18 +60,21 @@ if ! command -v mmdebstrap > /dev/null || ((EUID != 0)); then
   echo 'NOT TESTED: installation in a clean system (package mmdebstrap, as root)'
   exit 0
 fi
-# The same release and mirror as this machine, by its own lists of sources.
+# The same release and mirror as this machine, by its own lists of sources. packages.container begins with it, too.
 root="${work}/root"
 trap 'umount "${root}/proc" 2> /dev/null || true; rm -rf --one-file-system "${root}"' EXIT
 lists=()
 for file in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do [[ ! -s "${file}" ]] || lists+=("${file}"); done
-mmdebstrap --quiet --variant=apt --skip=cleanup/apt --aptopt='APT::Install-Recommends "false"' --aptopt='Acquire::Retries "3"' \
-  --include=ca-certificates,cmake,g++,make,pkg-config \
-  "$(. /etc/os-release && echo "${VERSION_CODENAME}")" "${root}" "${lists[@]}" > chroot.log 2>&1 || {
+mmdebstrap --quiet --variant=minbase --skip=cleanup/apt/lists --aptopt='APT::Install-Recommends "false"' \
+  --aptopt='Acquire::Retries "3"' --include=ca-certificates \
+  "$(. /etc/os-release && echo "${VERSION_CODENAME}")" base.tar "${lists[@]}" > chroot.log 2>&1 || {
+  rm -f base.tar
   tail -n 20 chroot.log
   echo 'skipped: mmdebstrap makes no clean system here; what came before it has passed'
   exit 77
 }
+mkdir "${root}"
+tar -xf base.tar -C "${root}"
 inside() { chroot "${root}" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
 mount --bind /proc "${root}/proc" 2> /dev/null || true
 mkdir "${root}/packages"
@@ -83,6 +86,7 @@ in_chroot() {
     fail "$*"
   }
 }
+in_chroot apt-get install -y cmake g++ make pkg-config
 in_chroot apt-get install -y "/packages/sotto_${version}_${arch}.deb" "/packages/sotto-lab_${version}_${arch}.deb" \
   "/packages/sotto-client_${version}_${arch}.deb" "/packages/libsotto-dev_${version}_${arch}.deb" \
   "/packages/sotto-doc_${version}_all.deb"

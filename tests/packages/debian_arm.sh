@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # debian_arm.sh SOURCE_DIR WORK_DIR BUILD_DIR
 # The package sotto-client for arm64 and armhf, of the programs that arm_linux.aarch64 and arm_linux.armhf have built;
-# the manual is that of BUILD_DIR's programs. lintian finds no error, the fields are those of the CPU, and the programs
-# start under QEMU. Skipped, 77, without dpkg-buildpackage or debhelper, or where neither CPU was built.
+# BUILD_DIR's programs say what the manual is. lintian finds no error, the fields name the CPU and its libraries, and the
+# programs start under QEMU. Skipped, 77, without dpkg-buildpackage or debhelper, or where neither CPU was built.
 set -euo pipefail
 source_dir="$1" work="$2" build="$3"
 for program in dpkg-buildpackage dh; do
