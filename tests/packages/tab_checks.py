@@ -14,6 +14,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "page"))
 import page_checks  # noqa: E402
 
+page_checks.PATIENCE_S = 300  # of a machine that does much else
 OUT = " --model-out model.f32 && sha256sum model.f32"
 By = page_checks.By if page_checks.webdriver else None
 
@@ -63,7 +64,7 @@ def check_file(browser, csv, digest):
     """A file is read, trained on, and compared by its command."""
     browser.driver.find_element(By.ID, "file").send_keys(str(csv))
     is_ready(browser, "Ready to train")
-    assert "2000" not in browser.text("#data-name") or "3 classes" in browser.text("#data-name")
+    assert browser.text("#data-name") == "readings.csv: 1800 samples of 8 numbers, 3 classes", browser.text("#data-name")
     set_field(browser, "devices", "100")
     browser.driver.find_element(By.ID, "train").click()
     is_ready(browser, "Trained: ")
