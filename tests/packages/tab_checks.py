@@ -34,7 +34,7 @@ def check_default(browser, digest):
     """A double click trains, to the native program's digest, without a word of the browser."""
     is_ready(browser, "Trained: ")
     assert browser.text("#digest") == digest, f"{browser.text('#digest')}, not {digest}"
-    assert browser.text("#comparison").startswith("The same as natively"), browser.text("#comparison")
+    assert browser.text("#comparison").startswith("The same digest"), browser.text("#comparison")
     command = browser.text("#command")
     assert command == f"sotto simulate --data synthetic --seed 1{OUT}", command
     for words in ("at delta 1e-5", "replace-one", "trusted-server", "not private"):
