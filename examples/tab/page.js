@@ -5,13 +5,13 @@ const $ = id => document.getElementById(id);
 
 // The nets that made-up images suit, and those that the page writes for a file.
 const kNets = [
-  ["softmax-784-10", "softmax regression, 7,850 parameters"],
-  ["mlp", "two dense layers, 50,890"],
-  ["small-cnn", "convolutional, 9,098"],
-  ["lenet", "LeNet-5, 61,706"],
+  ["softmax-784-10", "softmax, 7,850 parameters"],
+  ["small-cnn", "small-cnn, 9,098 parameters"],
+  ["mlp", "mlp, 50,890 parameters"],
+  ["lenet", "lenet, 61,706 parameters"],
 ];
 const kNetsOfFiles = [
-  ["softmax", "softmax regression", [dense]],
+  ["softmax", "softmax", [dense]],
   ["hidden", "a hidden layer of 32", [() => dense(0, 32), relu, dense]],
 ];
 const kNetFile = "net.toml";
@@ -61,10 +61,9 @@ const commandText = list => `sotto simulate ${list.map(forShell).join(" ")} --mo
 // Numbers for people. An epsilon is an upper bound, so it is rounded up.
 const percent = share => `${(100 * share).toFixed(1)} %`;
 const upward = value => (Math.ceil(value * 1000) / 1000).toFixed(3);
-const epsilonText = value => value === null || value === undefined ? "none" : upward(value);
-function bytesText(bytes) {
+function bytesText(bytes, short) {
   const power = bytes < 1000 ? 0 : Math.min(3, Math.floor(Math.log10(bytes) / 3));
-  return `${(bytes / 1000 ** power).toFixed(power ? 1 : 0)} ${["B", "kB", "MB", "GB"][power]}`;
+  return `${(bytes / 1000 ** power).toFixed(power && !short ? 1 : 0)} ${["B", "kB", "MB", "GB"][power]}`;
 }
 
 function make(name, attributes, ...children) {
@@ -181,22 +180,32 @@ function draw(rounds, all) {
   if (rounds.length) say("progress-text", `round ${rounds.length} of ${all}`);
 }
 
+// Nothing is trained.
+function clearResults() {
+  complain("");
+  for (const id of ["digest", "privacy"]) say(id, "After the last round.");
+  for (const id of ["comparison", "command", "command-note", "progress-text"]) say(id, "");
+  $("comparison").className = "";
+  $("report-details").hidden = $("net-details").hidden = true;
+  draw([], 1);
+}
+
 function privacyText(end) {
   if (typeof end.epsilon !== "number") return "No figure: " + end.privacy_note;
   const seeded = end.seed !== null
     ? " Seeded: not private; no epsilon holds against a person who knows the seed. Leave the seed empty for a run by chance."
     : "";
-  return `epsilon ${epsilonText(end.epsilon)} at delta ${end.delta.toExponential()}: what the released nets tell about one device, and all that ` +
-    `it holds; ${end.adjacency} adjacency, ${end.sampling} sampling, ${end.cohort} of ${end.devices} devices a round; trust mode ` +
-    `${end.trust_mode}: the noise protects the released nets, and nothing protects against the server.${seeded}`;
+  return `epsilon ${upward(end.epsilon)} at delta ${end.delta.toExponential()}: an upper bound on what the released nets tell about ` +
+    `one ${end.unit}. ${end.adjacency} adjacency; ${end.sampling} sampling, ${end.cohort} of ${end.devices} devices a round; trust ` +
+    `mode ${end.trust_mode}: the noise protects the released nets, and nothing protects against the server.${seeded}`;
 }
 
 function compare(list, digest) {
   const known = kNative.find(row => row.options === list.join(" "));
   const is_same = known && known.sha256 === digest;
-  say("comparison", !known ? "Natively this command gives the same. This page has the figure of its first settings alone: compare."
-    : is_same ? "The same as natively: on a desktop this command gives this digest."
-    : `NOT the same as natively, which is ${known.sha256}. Please report this browser.`);
+  say("comparison", !known ? "Compare with the native program, which gives the same digest by this command:"
+    : is_same ? "The same digest as the native program's, by this command:"
+    : `NOT the digest of the native program, ${known.sha256}, by this command. Please report this browser.`);
   $("comparison").className = !known ? "" : is_same ? "same" : "other";
 }
 
@@ -216,15 +225,9 @@ async function train(event) {
   const rounds = [];
   let all = 1, end = null;
   setRunning(true);
-  complain("");
+  clearResults();
   showCommand(list);
-  say("digest", "After the last round.");
-  say("comparison", "");
-  say("privacy", "After the last round.");
-  $("report-details").hidden = true;
   setState("Preparing", "is-waiting");
-  say("progress-text", "");
-  draw(rounds, all);
   const {status, errors} = await start(["simulate", ...list], files, event => {
     if (event.rounds) all = event.rounds;
     if (event.event === "begin") setState("Training", "is-running");
@@ -249,7 +252,7 @@ async function train(event) {
 }
 
 function showNets(nets) {
-  $("net").replaceChildren(...nets.map(([name, about]) => make("option", {value: name}, `${name}: ${about}`)));
+  $("net").replaceChildren(...nets.map(([name, about]) => make("option", {value: name}, about)));
 }
 
 function useMadeUp() {
@@ -275,9 +278,9 @@ async function useFile(chosen) {
 }
 
 async function lookAtFile(proposes) {
+  clearResults();
   say("data-name", file.name);
   say("notes", "");
-  complain("");
   setState("Reading the file", "is-waiting");
   let shape = null;
   setRunning(true);
