@@ -186,9 +186,10 @@ TEST(ForPrograms, ProgramsOfADeviceTellTheirFailuresAsJson) {
     EXPECT_NE(failure["advice"], nullptr);
   }
   const std::string none = TestFile("none.key");
-  const Json client = FailureOf(fmt::format("{} --errors=json --server localhost:1 --key {} --data x.csv --once",
-                                            SOTTO_CLIENT_PROGRAM, none),
-                                2);
+  const Json client =
+      FailureOf(fmt::format("{} --errors=json --server localhost:1 --key {} --data x.csv --once",
+                            SOTTO_CLIENT_PROGRAM, none),
+                2);
   EXPECT_NE(client["error"].get<std::string>().find(none), std::string::npos);
   const Json gateway = FailureOf(SOTTO_GATEWAY_PROGRAM " --errors json --server localhost:1", 2);
   EXPECT_EQ(gateway["program"], "sotto-gateway");
