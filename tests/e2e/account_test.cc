@@ -461,7 +461,7 @@ TEST(Account, AProfileIsWhatEpsilonSaysAtEachDeltaAndItsCurvesOnlyFall) {
       EXPECT_LE(levels[i].second, levels[i - 1].second);
     }
   }
-  ExpectUsageError("account profile --accountant gdp " + plan, "bound nothing");
+  ExpectUsageError("account profile --accountant gdp " + plan, "are no bounds");
 }
 
 TEST(Account, AFleetHasAProfileAndNoMu) {

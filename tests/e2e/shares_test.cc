@@ -140,7 +140,8 @@ TEST(Shares, AShardHoldsWhatTheSimulatorGivesTheDevice) {
   EXPECT_EQ(ReadFile(file).size(), kShardHeadSize + 50 * 785U);
   EXPECT_NE(shard("--device 3 --partition shards --seed 1").output.find("needs --devices"),
             std::string::npos);
-  EXPECT_NE(shard("--device 3 --devices 9 --partition shards").output.find("drawn from --seed"),
+  EXPECT_NE(shard("--device 3 --devices 9 --partition shards")
+                .output.find("drawn from a seed: give --seed"),
             std::string::npos);
   EXPECT_NE(shard("--device 9 --devices 9").output.find("expected 0 to 8"), std::string::npos);
 }

@@ -276,9 +276,9 @@ TEST_F(Thresholds, OfPersonalLayersThereAreNone) {
             "personal = 1\n[[layer]]\nkind = \"dense\"\noutputs = 3\n"
             "[[layer]]\nkind = \"dense\"\noutputs = 3\n");
   ExpectUsageError(Of("personal.toml", "normal.csv") + " --quantile 0.75",
-                   "has personal layers, whose values are on its devices alone");
+                   "has personal layers, whose values only its devices have");
   ExpectUsageError("model attach " + Source("personal.toml") + " --threshold 1",
-                   "has personal layers, whose values are on its devices alone");
+                   "has personal layers, whose values only its devices have");
 }
 
 TEST_F(Thresholds, AFleetFindsOneInItsLastRound) {

@@ -102,11 +102,11 @@ TEST(BeforeStart, UniformNamesBothFiguresOfTheNetworkWithHowStrongTheyAre) {
   JobConfig config = SmallConfig();
   config.plan.rounds = 16;
   const std::string text = TextOf(config);
-  ExpectWords(
-      text,
-      {"against who", "against an observer of uploads who can make rounds fail: attacker right",
-       "against an observer who only watches the uploads: attacker right", " at delta 1e-05, ",
-       "who takes part stays secret", "a second job like this one"});
+  ExpectWords(text,
+              {"against a person who",
+               "against an observer of uploads who can make rounds fail: attacker right",
+               "against an observer who only watches the uploads: attacker right",
+               " at delta 1e-05, ", "who takes part stays secret", "a second job like this one"});
 }
 
 TEST(BeforeStart, WithoutAnAccountNothingIsSaid) {
@@ -130,7 +130,7 @@ TEST(BeforeStart, ANumberOfTurnsThatNobodyKnowsIsSaidInWords) {
   privacy::Claim claim;
   claim.participations = privacy::kUnknownTurns;
   const std::string text = DescribeStrength(claim, 3);
-  ExpectWords(text, {"nobody knows", "recovered from an older copy"});
+  ExpectWords(text, {"is unknown", "recovered from an older copy"});
   EXPECT_EQ(text.find_first_of("0123456789"), std::string::npos) << text;
   EXPECT_FALSE(ClaimsToJson({claim})[0].contains("participations"));
   privacy::SpentRounds lost;

@@ -330,8 +330,9 @@ TEST_F(FormatsTest, AnEmptyFileAndAFolderAreToldAsWhatTheyAre) {
 
 TEST_F(FormatsTest, AMatlabFileOfNothingIsRefused) {
   const std::vector<double> ones(size_t{1} << 21, 1);
-  EXPECT_SAYS(Complaint(WriteSvhn(Path("x.mat"), ones, MAT_COMPRESSION_ZLIB)),
-              "x.mat: its compressed data grow to more than 64 times their size; if it is what");
+  EXPECT_SAYS(
+      Complaint(WriteSvhn(Path("x.mat"), ones, MAT_COMPRESSION_ZLIB)),
+      "x.mat: its compressed data grow to more than 64 times their size; if the data are right");
 }
 
 TEST_F(FormatsTest, PartsOfGzipFollowOneAnotherAndNothingElseDoes) {

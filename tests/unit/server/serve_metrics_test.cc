@@ -74,7 +74,7 @@ TEST(ServeMetrics, WhatAnOperatorMustLookAtIsALineWithWhatToDo) {
   EXPECT_TRUE(Shows(alarms[0], "all 99 are taken")) << alarms[0];
   EXPECT_TRUE(Shows(alarms[1], "WARNING: 200 handshakes failed")) << alarms[1];
   EXPECT_TRUE(Shows(alarms[2], "WARNING: 700 connections came without a key")) << alarms[2];
-  EXPECT_TRUE(Shows(alarms[3], "served nobody for 61 ms")) << alarms[3];
+  EXPECT_TRUE(Shows(alarms[3], "served no device for 61 ms")) << alarms[3];
   EXPECT_EQ(NetworkAlarms(before, now, 10.0).size(), 2u) << "the same in ten minutes is little";
 }
 

@@ -228,7 +228,7 @@ TEST_F(StoreSharingTest, AStoreThatWasPutInTheirPlaceIsNotWrittenOn) {
   EXPECT_TRUE(Says(RefusalOf([&] {
                      server.CommitAttempt({1, 0, {0}});
                    }),
-                   "does not name the file any more"));
+                   "no longer names the file"));
   EXPECT_EQ(InspectStore(path_).head, head) << "nothing was added";
   std::filesystem::remove(path_);
   EXPECT_THROW(server.CommitAttempt({1, 0, {0}}), std::runtime_error);
