@@ -2,8 +2,8 @@
 // (postgres_place.cc). Part of sotto::server/backends.
 //
 // To change the schema, change the text and raise kSchemaVersion. A store of another schema is then
-// refused (sqlite_schema.h). Release 0.2.0 writes stores of version 9 (tests/vectors/frozen). A later
-// version also needs a conversion from the schemas of all releases, and its test.
+// refused (sqlite_schema.h). Release 0.2.0 writes stores of version 9 (tests/vectors/frozen). A
+// later version also needs a conversion from the schemas of all releases, and its test.
 //
 // Constants: safe from any thread.
 #pragma once
