@@ -14,7 +14,7 @@ set(sotto_kissfft_headers ${CMAKE_CURRENT_BINARY_DIR}/kissfft_headers)
 file(MAKE_DIRECTORY ${sotto_kissfft_headers})
 file(CREATE_LINK ${SOTTO_KISSFFT_SOURCE_DIR} ${sotto_kissfft_headers}/kissfft SYMBOLIC)
 target_include_directories(sotto_kissfft SYSTEM PUBLIC $<BUILD_INTERFACE:${sotto_kissfft_headers}>)
-# The system's library is compiled with these, and has no fused multiply-add.
+# Debian compiles its library with -ffast-math, in which GCC adds in another order: last bits of a smoothed model differ.
 target_compile_definitions(sotto_kissfft PUBLIC kiss_fft_scalar=float)
 target_compile_options(sotto_kissfft PRIVATE -ffp-contract=off)
 if(SOTTO_SERVER)

@@ -203,7 +203,10 @@ function privacyText(end) {
 function compare(list, digest) {
   const known = kNative.find(row => row.options === list.join(" "));
   const is_same = known && known.sha256 === digest;
-  say("comparison", !known ? "Compare with the native program, which gives the same digest by this command:"
+  const is_smoothed = list.includes("--smoothing");
+  say("comparison", is_smoothed ? "With smoothing the digest may differ from the native program's, whose Fourier transform rounds " +
+      "differently. Without smoothing both are the same."
+    : !known ? "Compare with the native program, which gives the same digest by this command:"
     : is_same ? "The same digest as the native program's, by this command:"
     : `NOT the digest of the native program, ${known.sha256}, by this command. Please report this browser.`);
   $("comparison").className = !known ? "" : is_same ? "same" : "other";
