@@ -87,6 +87,7 @@ while IFS= read -r page; do
     server/HOSTING.md) ;;              # e2e.hosting
     toolchains/package/sdk/README.md) ;;  # packages.flat
     toolchains/package/python/README.md) ;;  # e2e.python
+    toolchains/release/README.md) ;;   # packages.release
     server/CLUSTER.md) ;;              # e2e.ranks
     server/STANDBY.md) ;;              # e2e.standby
     server/YOUR_DATA.md) ;;            # e2e.your_data
@@ -123,10 +124,12 @@ subcommands() {
   "${shard}" --help
   "${gateway}" --help
   "${source_dir}/toolchains/package.py" --help
+  cat "${source_dir}"/toolchains/release/release.sh "${source_dir}"/tests/packages/tab_checks.py
   cat "${source_dir}"/tests/{run.sh,size/table.sh,instructions/*.sh,device/call_graph.py,e2e/faults.py,faults/main.cc}
 } | grep -oE -e '--[a-z][a-z0-9-]*' | sort -u > options.txt
 # Options of other people's commands.
-printf '%s\n' --cflags --component --gc-sections --install --libs --preset --pwprompt >> options.txt
+printf '%s\n' --cflags --component --gc-sections --install --libs --no-check-builddeps --no-sign --preset --pwprompt \
+  --volumes >> options.txt
 while IFS= read -r page; do
   while IFS= read -r option; do
     grep -qxF -e "${option}" options.txt || complain "${page}: no program has the option ${option}"
