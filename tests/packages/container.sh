@@ -59,7 +59,7 @@ mapfile -t check < <(field 'c["Healthcheck"]["Test"][1:]')
 # new_container: sets `root` to the files of a new container.
 new_container() { root="$(buildah_here mount "$(buildah_here from --pull-never sotto)")"; }
 # in_image COMMAND...: as the image's user, in its folder.
-in_image() { chroot --userspec="${user}:${user}" "${root}" /usr/bin/env -i -C "${folder}" PATH=/usr/bin:/bin "$@"; }
+in_image() { (exec chroot --userspec="${user}:${user}" "${root}" /usr/bin/env -i -C "${folder}" PATH=/usr/bin:/bin "$@"); }
 new_container
 [[ "$(in_image id -un)" == sotto && "$(in_image id -u)" == 7177 && "${store}" == "${folder}" ]] || fail 'the user'
 ! in_image sh -c 'echo x > /etc/sotto/server.toml' 2> /dev/null || fail 'the user writes the configuration'
@@ -79,8 +79,14 @@ relocate "${root}/etc/sotto/server.toml"
 check=("${check[@]//8080/${page_port}}")
 is_healthy() { in_image "${check[@]}" > /dev/null 2>&1; }
 serve() {
-  in_image "${command[@]}" > "$1" 2>&1 &
-  server=$!
+  # The pid of the program, not of a shell around it.
+  in_image sh -c 'echo $$; exec "$@"' sh "${command[@]}" > "$1" 2>&1 &
+  shell=$!
+  for ((i = 0; i < 100; i++)); do
+    server="$(head -n 1 "$1")"
+    [[ -z "${server}" ]] || break
+    sleep 0.1
+  done
   for ((i = 0; i < 300; i++)); do
     ! is_healthy || return 0
     kill -0 "${server}" 2> /dev/null || break
@@ -91,7 +97,7 @@ serve() {
 stop() {
   local status=0
   kill "${server}"
-  wait "${server}" || status=$?
+  wait "${shell}" || status=$?
   server=''
   ((status == 143)) || fail "the server ended with ${status}"
 }
@@ -110,7 +116,7 @@ in_image sotto keys new "${store}/fleet.db" --count 3 --kits "${store}/kits" --s
   --model "${store}/tiny.toml" --data data.csv > keys.log
 serve served.log
 in_image sotto job start "${store}/fleet.db" --model "${store}/tiny.toml" --cohort 2 --rounds 3 --noise-multiplier 1 \
-  --delta 0.1 --accept-delta --yes > job.log 2>&1 || fail 'job start'
+  --delta 0.1 --accept-delta --close-early --yes > job.log 2>&1 || fail 'job start'
 clients=()
 for i in 0 1 2; do
   cp "${root}${store}/kits/device-00000${i}.sotto" .
@@ -120,7 +126,7 @@ for i in 0 1 2; do
   clients+=($!)
 done
 for client in "${clients[@]}"; do wait "${client}" || fail 'a client'; done
-(("$(grep -c ' released' served.log)" == 3)) || fail 'three rounds'
+(("$(grep -c ' released: ' served.log)" == 3)) || fail 'three rounds'
 is_healthy || fail 'not healthy after the job'
 stop
 ! is_healthy || fail 'healthy after its end'

@@ -96,8 +96,8 @@ in_chroot /packages/tests/firmware
 
 # A server has its store while packages of a later version come.
 inside runuser -u sotto -- sotto keys new /var/lib/sotto/fleet.db --count 3 > /dev/null
-inside runuser -u sotto -- sotto serve /var/lib/sotto/fleet.db --listen 127.0.0.1:0 > served.log 2>&1 &
-server=$!
+inside runuser -u sotto -- sh -c 'echo $$ > /tmp/server.pid; exec sotto serve /var/lib/sotto/fleet.db --listen 127.0.0.1:0' \
+  > served.log 2>&1 &
 for ((i = 0; i < 100; i++)); do
   ! grep -q 'listening on' served.log || break
   sleep 0.1
@@ -108,10 +108,11 @@ for package in sotto sotto-client; do
   dpkg-deb -b later "${root}/packages/${package}_later.deb" > /dev/null
   rm -rf later
 done
+server="$(cat "${root}/tmp/server.pid")"
 in_chroot dpkg -i /packages/sotto_later.deb /packages/sotto-client_later.deb
 kill -0 "${server}" || fail 'the upgrade ended the server'
 kill "${server}"
-wait "${server}" || true
+wait
 inside runuser -u sotto -- sotto account ledger /var/lib/sotto/fleet.db > /dev/null || fail 'the store after the upgrade'
 
 in_chroot dpkg --remove sotto sotto-client
