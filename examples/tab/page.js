@@ -197,8 +197,8 @@ function privacyText(end) {
     ? " Seeded: not private; no epsilon holds against a person who knows the seed. Leave the seed empty for a run by chance."
     : "";
   return `epsilon ${upward(end.epsilon)} at delta ${end.delta.toExponential()}: an upper bound on what the released nets tell about ` +
-    `one ${end.unit}. ${end.adjacency} adjacency; ${end.sampling} sampling, ${end.cohort} of ${end.devices} devices a round; trust ` +
-    `mode ${end.trust_mode}: the noise protects the released nets, and nothing protects against the server.${seeded}`;
+    `one ${end.unit}. Adjacency: ${end.adjacency}; sampling: ${end.sampling}, ${end.cohort} of ${end.devices} devices a round; trust ` +
+    `mode: ${end.trust_mode}, so the noise protects the released nets, and nothing protects against the server.${seeded}`;
 }
 
 function compare(list, digest) {
