@@ -117,7 +117,7 @@ const kCharts = [
             [{name: "accuracy", series: "series-1", of: round => round.accuracy}], 1),
   new Chart("Epsilon", "What the released nets tell about one device, at most. A limit on its rounds makes it one figure from the first on.",
             (value, short) => short ? value.toFixed(1) : upward(value),
-            [{name: "epsilon", series: "series-2", of: round => round.epsilon}], 1),
+            [{name: "epsilon", series: "series-2", of: round => round.privacy?.epsilon ?? null}], 1),
   new Chart("Bytes, both ways", "Of all devices so far.", bytesText,
             [{name: "Sotto", series: "series-3", of: round => round.bytes},
              {name: "as float32", series: "series-6", dash: true, of: round => round.bytes_float32}], 1),
@@ -183,7 +183,8 @@ function draw(rounds, all) {
 // Nothing is trained.
 function clearResults() {
   complain("");
-  for (const id of ["digest", "privacy"]) say(id, "After the last round.");
+  say("digest", "After the last round.");
+  say("privacy", "After the first round.");
   for (const id of ["comparison", "command", "command-note", "progress-text"]) say(id, "");
   $("comparison").className = "";
   $("report-details").hidden = $("net-details").hidden = true;
@@ -191,13 +192,13 @@ function clearResults() {
 }
 
 function privacyText(end) {
-  if (typeof end.epsilon !== "number") return "No figure: " + end.privacy_note;
+  if (typeof end.epsilon !== "number") return `No figure. ${end.privacy_note ?? ""}`;
   const seeded = end.seed !== null
     ? " Seeded: not private; no epsilon holds against a person who knows the seed. Leave the seed empty for a run by chance."
     : "";
   return `epsilon ${upward(end.epsilon)} at delta ${end.delta.toExponential()}: an upper bound on what the released nets tell about ` +
-    `one ${end.unit}. ${end.adjacency} adjacency; ${end.sampling} sampling, ${end.cohort} of ${end.devices} devices a round; trust ` +
-    `mode ${end.trust_mode}: the noise protects the released nets, and nothing protects against the server.${seeded}`;
+    `one ${end.unit}. Adjacency: ${end.adjacency}; sampling: ${end.sampling}, ${end.cohort} of ${end.devices} devices a round; trust ` +
+    `mode: ${end.trust_mode}, so the noise protects the released nets, and nothing protects against the server.${seeded}`;
 }
 
 function compare(list, digest) {
@@ -234,7 +235,10 @@ async function train(event) {
   const {status, errors} = await start(["simulate", ...list], files, event => {
     if (event.rounds) all = event.rounds;
     if (event.event === "begin") setState("Training", "is-running");
-    if (event.event === "round") addRound(rounds, event);
+    if (event.event === "round") {
+      addRound(rounds, event);
+      if (event.privacy) say("privacy", privacyText(event.privacy));
+    }
     if (event.event === "end") end = event;
     draw(rounds, all);
   });

@@ -11,6 +11,7 @@
 
 #include "cli/rows.h"
 #include "data/catalog.h"
+#include "plans/statement.h"
 #include "sim/noise_decay.h"
 #include "sim/simulation_request.h"
 #include "sotto/data/source.h"
@@ -22,6 +23,7 @@
 namespace {
 
 using namespace sotto::server;
+namespace privacy = sotto::privacy;
 using Json = nlohmann::ordered_json;
 
 void Tell(const char* event, Json json) {
@@ -40,13 +42,28 @@ class Rounds {
     Json json = {{"round", outcome.round + 1}, {"rounds", config_.job.plan.rounds}};
     const auto accuracy = report.evaluation ? report.evaluation->accuracy() : std::nullopt;
     json["accuracy"] = accuracy ? Json(*accuracy) : Json(nullptr);
-    const bool is_accounted = config_.job.codec->accounted;
-    json["epsilon"] = is_accounted ? Json(outcome.spent.Headline().epsilon) : Json(nullptr);
+    json["privacy"] = PrivacyOf(outcome);
     AddBytes(outcome, &json);
     Tell("round", std::move(json));
   }
 
  private:
+  // What travels with an epsilon, named as in the results; null without an account.
+  Json PrivacyOf(const RoundOutcome& outcome) const {
+    if (!config_.job.codec->accounted) return nullptr;
+    const privacy::Claim headline = outcome.spent.Headline();
+    const privacy::Plan& plan = config_.job.plan;
+    return {{"epsilon", headline.epsilon},
+            {"delta", headline.delta},
+            {"adjacency", privacy::Name(headline.adjacency)},
+            {"unit", privacy::Name(headline.unit)},
+            {"trust_mode", privacy::Name(headline.trust_mode)},
+            {"sampling", privacy::Name(plan.sampling)},
+            {"cohort", plan.cohort},
+            {"devices", plan.devices},
+            {"seed", config_.seed ? Json(*config_.seed) : Json(nullptr)}};
+  }
+
   // Of all participations of a round, as planned for an update of its mean length.
   void AddBytes(const RoundOutcome& outcome, Json* json) {
     if (!config_.job.codec->servable || outcome.reported == 0) return;

@@ -125,7 +125,7 @@ def check_widths(browser):
 
 
 def picture(browser, page, file):
-    browser.screen(1220, 830)
+    browser.screen(1220, 780)
     browser.driver.get(page)
     browser.wait("half is trained", "return document.getElementById('progress').value >= 24")
     browser.driver.save_screenshot(file)
