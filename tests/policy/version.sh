@@ -29,7 +29,7 @@ expect 'the version of the Debian packages' \
 for program in "$@"; do
   expect "the version of ${program##*/}" "$("${program}" --version)" "${version}"
 done
-expect 'the newest section of CHANGELOG.md' "$(sed -nE '/^## /{s/^## //p;q}' "${source_dir}/CHANGELOG.md")" \
+expect 'the newest section of CHANGELOG.md' "$(sed -nE '/^## /{s/^## //;s/ - 20[0-9-]+$//;p;q}' "${source_dir}/CHANGELOG.md")" \
   "${number}${suffix:+ (unreleased)}"
 for file in tests/policy/consumer/CMakeLists.txt sdk/DEVICE.md; do
   expect "what ${file} asks for" "$(sed -nE 's/^find_package\(sotto ([0-9.]+) .*/\1/p' "${source_dir}/${file}")" \

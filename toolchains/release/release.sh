@@ -47,6 +47,7 @@ prepare() {
   sed -i "s/kVersion\[\] = \".*\"/kVersion[] = \"${version}\"/" "${root}/sdk/include/sotto/version.h"
   sed -i "s/^__version__ = \".*\"/__version__ = \"${version}\"/" "${root}/toolchains/package/python/sotto.py"
   sed -i "s/sotto-sdk-${former}\.tar/sotto-sdk-${version}.tar/" "${root}/sdk/DEVICE.md"
+  sed -i "s/^Sotto ${former} on /Sotto ${version} on /" "${root}/examples/bring_up/README.md"
   debian="${version/-/\~}"
   sed -i "1s/.*/sotto (${debian}) $([[ "${version}" == *-dev ]] && echo UNRELEASED || echo unstable); urgency=medium/
     s/^\( -- .*>  \).*/\1$(LC_ALL=C date -u -d "${day} 08:00" '+%a, %d %b %Y %H:%M:%S +0000')/" "${root}/debian/changelog"

@@ -4,7 +4,7 @@
 namespace sotto {
 
 // By semver.org; "-dev" before the release. The only place: CMake reads this line, programs and
-// results print the constant. To release, take "-dev" away here and "(unreleased)" in CHANGELOG.md.
-constexpr char kVersion[] = "0.2.0-dev";
+// results print the constant. toolchains/release/release.sh writes it, and the pages that show it.
+constexpr char kVersion[] = "0.2.0";
 
 }  // namespace sotto
