@@ -73,25 +73,24 @@ make_source() {
   git -C "${root}" archive --prefix="sotto-${version}/" HEAD | gzip -n9 > "${out}/sotto-${version}.tar.gz"
 }
 
-make_sdk() { (cd "${tree}" && toolchains/package.py --out "${out}" > /dev/null); }
+make_sdk() { (cd "${tree}" && toolchains/package.py --out "${out}"); }
 
 make_tab() {
-  (cd "${tree}" && cmake --preset tab > /dev/null && cmake --build --preset tab > /dev/null)
+  (cd "${tree}" && cmake --preset tab && cmake --build --preset tab) || return
   cp "${tree}/build/tab/sotto-tab.html" "${out}/sotto-tab-${version}.html"
 }
 
 make_clients() {
   local arch
-  for arch in amd64 arm64 armhf; do (cd "${tree}" && toolchains/package/static_client.sh "${arch}" "${out}"); done
+  for arch in amd64 arm64 armhf; do
+    (cd "${tree}" && toolchains/package/static_client.sh "${arch}" "${out}") || return
+  done
 }
 
 make_wheel() { (cd "${tree}" && toolchains/package/wheel.sh "${out}"); }
 
 make_packages() {
-  (cd "${tree}" && dpkg-buildpackage --build=binary --no-sign) > "${work}/packages.log" 2>&1 || {
-    tail -n 40 "${work}/packages.log" >&2
-    return 1
-  }
+  (cd "${tree}" && dpkg-buildpackage --build=binary --no-sign) || return
   cp "${work}"/*.deb "${out}"
 }
 
@@ -141,7 +140,10 @@ build() {
 
   for part in "${parts[@]}"; do
     echo "== ${part}"
-    "make_${part}" || fail "${part} failed"
+    "make_${part}" > "${work}/${part}.log" 2>&1 || {
+      tail -n 40 "${work}/${part}.log" >&2
+      fail "the part ${part} failed, as above"
+    }
   done
   awk '/^## / && ++sections > 1 { exit } sections' "${tree}/CHANGELOG.md" > "${out}/NOTES.md"
   "${tree}/toolchains/release/components.py" "${version}" "${out}" "${root}/build/cache" --licenses "${out}/licenses.txt" \
