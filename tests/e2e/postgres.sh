@@ -105,7 +105,7 @@ set_names 'FIRST 1 (second)'
 refused "${folder}/second" 'this is a standby'
 psql -q -h "${main}" -U postgres -d postgres -c "SELECT pg_create_physical_replication_slot('left')" > /dev/null
 psql -q -h "${main}" -U postgres -d postgres -c "SELECT pg_create_physical_replication_slot('over')" > /dev/null
-refused "${main}" '2 replication slots'
+refused "${main}" '2 unused replication slots'
 psql -q -h "${main}" -U postgres -d postgres -c "SELECT pg_drop_replication_slot('left'), pg_drop_replication_slot('over')" > /dev/null
 
 # A stale copy of the database: the standby's at this moment.
