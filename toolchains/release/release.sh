@@ -152,19 +152,25 @@ build() {
   (cd "${out}" && ls -l)
 }
 
-case "${1-}" in
-  prepare)
-    [[ -n "${2-}" ]] || fail 'prepare needs a version: release.sh prepare 0.3.0'
-    prepare "$2" "${3-}"
-    ;;
-  build) build "${@:2}" ;;
-  check)
-    [[ -s "${2-}/SHA256SUMS" ]] || fail "there is no ${2-OUT}/SHA256SUMS"
-    cd "$2" && sha256sum --check --strict --quiet SHA256SUMS && echo 'all files have the sums of SHA256SUMS'
-    ;;
-  -h | --help) usage ;;
-  *)
-    usage >&2
-    exit 2
-    ;;
-esac
+main() {
+  case "${1-}" in
+    prepare)
+      [[ -n "${2-}" ]] || fail 'prepare needs a version: release.sh prepare 0.3.0'
+      prepare "$2" "${3-}"
+      ;;
+    build) build "${@:2}" ;;
+    check)
+      [[ -s "${2-}/SHA256SUMS" ]] || fail "there is no ${2-OUT}/SHA256SUMS"
+      cd "$2" && sha256sum --check --strict --quiet SHA256SUMS && echo 'all files have the sums of SHA256SUMS'
+      ;;
+    -h | --help) usage ;;
+    *)
+      usage >&2
+      exit 2
+      ;;
+  esac
+}
+
+# A build may take longer than this file stays as it is.
+main "$@"
+exit
