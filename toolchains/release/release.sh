@@ -169,8 +169,7 @@ main() {
       exit 2
       ;;
   esac
+  exit # a build may take longer than this file stays as it is
 }
 
-# A build may take longer than this file stays as it is.
 main "$@"
-exit
