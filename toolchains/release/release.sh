@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Makes a release: the files that people download, with their checksums, licences and list of components.
+# shellcheck disable=SC2317  # build calls make_PART by name
 set -euo pipefail
 
 usage() {
