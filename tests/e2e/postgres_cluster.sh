@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sourced: separate PostgreSQL clusters, as an ordinary user, from Debian's package. initdb refuses
 # root, so root's clusters are the user's that the package made. Exits 77 where it is not installed.
-postgres_bin="$(find /usr/lib/postgresql -mindepth 2 -maxdepth 2 -name bin 2> /dev/null | sort -V | tail -n 1)"
+postgres_bin="$(find /usr/lib/postgresql -mindepth 2 -maxdepth 2 -name bin 2> /dev/null | sort -V | tail -n 1 || true)"
 if [[ -z "${postgres_bin}" || ! -x "${postgres_bin}/initdb" ]]; then
   echo "skipped: no PostgreSQL (package postgresql)"
   exit 77
