@@ -9,7 +9,8 @@
 //
 // --word is the word that the homes learn: one word or a few, of a to z, that take less than a
 // second; "okay sotto" by default. The same seed (1) gives the same bytes with the same espeak-ng,
-// and a home is the same in a larger fleet. Part of examples/wake_word.
+// but for the whispers of version 1.52, which are noise of the moment. A home is the same in a
+// larger fleet. Part of examples/wake_word.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
