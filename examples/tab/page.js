@@ -18,6 +18,7 @@ const kNetFile = "net.toml";
 // What `sotto simulate` takes if an option is not named.
 const kFields = [["devices", "devices", "1000"], ["samples", "samples-per-device", "50"], ["epsilon", "epsilon", "6"],
                  ["participations", "participations", "4"], ["smoothing", "smoothing", "0"]];
+// Digests that the native program reaches; the second one also boards and their server (tests/e2e/board.sh, fleet).
 const kNative = {NATIVE};
 
 let program = null;  // its bytes
@@ -213,6 +214,12 @@ function compare(list, digest) {
   $("comparison").className = !known ? "" : is_same ? "same" : "other";
 }
 
+function showBoards() {
+  const [, {options, sha256}] = kNative;
+  say("boards", "Boards reach the simulator's model, too: five emulated Cortex-M boards and a Linux client, served over TLS with " +
+    `Fashion-MNIST, reach ${sha256}, as this program and sotto simulate ${options} do.`);
+}
+
 function showCommand(list) {
   say("command", commandText(list));
   $("net-details").hidden = !file;
@@ -362,6 +369,7 @@ async function begin() {
     setState("Not loaded");
     return;
   }
+  showBoards();
   train();  // a double click shows a trained net
 }
 

@@ -289,6 +289,9 @@ fleet_with() {
 fleet() {
   report_mbedtls
   fleet_with firmware_seeded 3 softmax-784-10
+  # The page of a browser's tab shows this digest.
+  grep -qF "\"--devices ${job[1]} ${job[*]} --seed 7\", $(grep -o '"parameters_sha256": "[0-9a-f]*"' simulate.json |
+    sed 's/parameters_//')" "${source_dir}/examples/tab/native.json" || fail "examples/tab/native.json has another job or digest"
   fleet_with firmware_small_cnn 2 small-cnn --local-epochs 1
 }
 

@@ -39,7 +39,10 @@ for home in again/homes/*; do diff -r "${home}" "first/homes/${home##*/}" || fai
 # The whispers of espeak-ng 1.52 (Debian 13) are noise that it draws anew each second.
 whisper() { espeak-ng -v en+whisper --stdout 'okay sotto'; }
 unseen=()
-cmp -s <(whisper) <(sleep 2 && whisper) || unseen=(--exclude 'whisper-*')
+cmp -s <(whisper) <(sleep 2 && whisper) || {
+  echo 'NOT TESTED: whispers, which this espeak-ng does not repeat'
+  unseen=(--exclude 'whisper-*')
+}
 diff -r "${unseen[@]}" again/unseen first/unseen || fail "the unseen voices depend on the number of homes"
 if ! "${bin}/sotto" data show sounds/homes:folders=group,label > shown.txt 2>&1; then
   grep -q 'libsndfile' shown.txt || fail "$(cat shown.txt)"

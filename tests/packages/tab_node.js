@@ -1,5 +1,5 @@
-// tab_node.js FOLDER [--file FILE]... [--repeat N] OPTION...
-// Runs `simulate` of the program of the preset tab, FOLDER/bin/sotto-tab.js, in Node with these options and files, and
+// tab_node.js FOLDER [--file FILE]... [--folder FOLDER] [--repeat N] OPTION...
+// Runs `simulate` of the program of the preset tab, FOLDER/bin/sotto-tab.js, in Node with these options and files, those of a folder under its own name, and
 // prints the digest of the trained parameters and the seconds of one processor that the fastest of N runs took.
 "use strict";
 const fs = require("fs");
@@ -8,9 +8,11 @@ const path = require("path");
 const words = process.argv.slice(2);
 const folder = words.shift();
 const files = [];
+const folders = [];
 let runs = 1;
-for (; ["--file", "--repeat"].includes(words[0]); words.splice(0, 2)) {
+for (; ["--file", "--folder", "--repeat"].includes(words[0]); words.splice(0, 2)) {
   if (words[0] === "--file") files.push(words[1]);
+  else if (words[0] === "--folder") folders.push(words[1]);
   else runs = Number(words[1]);
 }
 
@@ -25,6 +27,10 @@ async function once() {
     quit: (code, stop) => { status = code; throw stop; },
   });
   for (const file of files) program.FS.writeFile(path.basename(file), fs.readFileSync(file));
+  for (const each of folders) {
+    program.FS.mkdirTree(each);
+    for (const name of fs.readdirSync(each)) program.FS.writeFile(path.join(each, name), fs.readFileSync(path.join(each, name)));
+  }
   const before = process.cpuUsage();
   try {
     status = program.callMain(["simulate", ...words]) ?? status;
