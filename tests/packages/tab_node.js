@@ -1,6 +1,7 @@
 // tab_node.js FOLDER [--file FILE]... [--folder FOLDER] [--repeat N] OPTION...
-// Runs `simulate` of the program of the preset tab, FOLDER/bin/sotto-tab.js, in Node with these options and files; a folder keeps its name there. It
-// prints the digest of the trained parameters and the seconds of one processor that the fastest of N runs took.
+// Runs `simulate` of the program of the preset tab, FOLDER/bin/sotto-tab.js, in Node with these options and files; a
+// folder keeps its name there. Prints the digest of the trained parameters and the seconds of one processor that the
+// fastest of N runs took.
 "use strict";
 const fs = require("fs");
 const path = require("path");
