@@ -93,10 +93,10 @@ void Forward(benchmark::State& state, const ModelInfo& model) {
   CountSamples(state);
 }
 
-BENCHMARK_CAPTURE(Train, lenet, kModel<LeNet>)->Name("train lenet")->Arg(10)->Arg(64);
-BENCHMARK_CAPTURE(Train, lstm, kModel<LstmNet>)->Name("train lstm")->Arg(10)->Arg(64);
-BENCHMARK_CAPTURE(Train, mlp1, kModel<Mlp1>)->Name("train mlp-1m")->Arg(10)->Arg(64);
-BENCHMARK_CAPTURE(Train, mlp5, kModel<Mlp5>)->Name("train mlp-5m")->Arg(10)->Arg(64);
+BENCHMARK_CAPTURE(Train, lenet, kModel<LeNet>)->Name("train lenet")->Arg(10)->Arg(64)->Arg(500);
+BENCHMARK_CAPTURE(Train, lstm, kModel<LstmNet>)->Name("train lstm")->Arg(10)->Arg(64)->Arg(500);
+BENCHMARK_CAPTURE(Train, mlp1, kModel<Mlp1>)->Name("train mlp-1m")->Arg(10)->Arg(64)->Arg(500);
+BENCHMARK_CAPTURE(Train, mlp5, kModel<Mlp5>)->Name("train mlp-5m")->Arg(10)->Arg(64)->Arg(500);
 BENCHMARK_CAPTURE(Forward, lenet, kModel<LeNet>)->Name("forward lenet")->Arg(500);
 BENCHMARK_CAPTURE(Forward, lstm, kModel<LstmNet>)->Name("forward lstm")->Arg(500);
 BENCHMARK_CAPTURE(Forward, mlp1, kModel<Mlp1>)->Name("forward mlp-1m")->Arg(500);

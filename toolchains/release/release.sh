@@ -49,6 +49,8 @@ prepare() {
   sed -i "s/^__version__ = \".*\"/__version__ = \"${version}\"/" "${root}/toolchains/package/python/sotto.py"
   sed -i "s/sotto-sdk-${former}\.tar/sotto-sdk-${version}.tar/" "${root}/sdk/DEVICE.md"
   sed -i "s/^Sotto ${former} on /Sotto ${version} on /" "${root}/examples/bring_up/README.md"
+  sed -i -E "s/^(find_package\(sotto )[0-9.]+ /\1${version%.*} /" \
+    "${root}/sdk/DEVICE.md" "${root}/tests/policy/consumer/CMakeLists.txt"
   debian="${version/-/\~}"
   sed -i "1s/.*/sotto (${debian}) $([[ "${version}" == *-dev ]] && echo UNRELEASED || echo unstable); urgency=medium/
     s/^\( -- .*>  \).*/\1$(LC_ALL=C date -u -d "${day} 08:00" '+%a, %d %b %Y %H:%M:%S +0000')/" "${root}/debian/changelog"

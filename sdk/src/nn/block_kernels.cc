@@ -89,8 +89,9 @@ inline void ListTerms(const BlockRows& scales, size_t count, size_t stride, Term
   list->count = listed;
 }
 
-// Rows whose terms are listed at a time.
-constexpr size_t kRowsOfDelta = 16;
+// Rows whose terms are listed at a time, and the columns of a tile of weights.
+constexpr size_t kRowsOfDelta = 64;
+constexpr size_t kColumnsOfDelta = 128;
 constexpr size_t kRowsOfGradient = 32;
 static_assert(kRowsOfDelta <= kMostSamples);
 

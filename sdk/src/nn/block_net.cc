@@ -9,32 +9,49 @@
 namespace sotto::nn {
 namespace {
 
-// Whether a layer keeps inputs and output deltas of its batch, which is one block then, instead of
-// a sum of gradients.
-bool KeepsBlock(const LayerPlan& layer, bool is_one_block) {
-  return layer.is_outer_product && is_one_block;
+constexpr size_t Least(size_t a, size_t b) { return a < b ? a : b; }
+
+// The inputs and the output deltas of a block, each row a stride apart.
+size_t KeptSize(const LayerPlan& layer, size_t samples) {
+  return samples * (BlockStride(layer.info.input.size()) + BlockStride(layer.info.output.size()));
 }
 
-// Where the memory of a training lies, from the front: the samples, their targets, gradients,
-// scratch.
+// Whether a layer keeps inputs and output deltas of its batch, which is one block then, instead of
+// a sum of gradients. Because it does so only where that takes less memory, with the sum of its
+// biases in the scratch, a smaller batch never needs more than a larger one.
+bool KeepsBlock(const LayerPlan& layer, size_t samples, bool is_one_block) {
+  return is_one_block && layer.is_outer_product &&
+         KeptSize(layer, samples) + layer.info.output.size() <= layer.trained();
+}
+
+// Where the memory of a training lies, from the front: the samples, their targets, gradients or
+// what layers keep of the batch, scratch.
 struct TrainingLayout {
   TrainingLayout(const ModelInfo& model, size_t batch)
-      : stride(BlockStride(NetMemory(model.layers, 0))), samples(BlockSamples(stride, batch)) {
+      : stride(BlockStride(NetMemory(model.layers, 0))),
+        samples(BlockSamples(stride, batch)),
+        is_one_block(samples == batch) {
     const bool has_vectors = model.loss.target == TargetKind::kVector;
     targets = samples * stride;
     gradients = targets + (has_vectors ? samples * model.outputs : 0);
     scratch = gradients;
-    for (const LayerPlan& layer : model.layers) scratch += GradientFloats(layer, samples == batch);
-    size = scratch + MostBlockScratch(model.layers, samples);
+    size_t most = MostBlockScratch(model.layers, samples);
+    for (const LayerPlan& layer : model.layers) {
+      scratch += GradientFloats(layer);
+      const size_t biases = Keeps(layer) ? layer.info.output.size() : 0;
+      most = biases > most ? biases : most;
+    }
+    size = scratch + most;
   }
 
-  size_t GradientFloats(const LayerPlan& layer, bool is_one_block) const {
-    if (layer.trained() == 0) return 0;
-    return KeepsBlock(layer, is_one_block) ? BatchSize(layer, samples) : layer.trained();
+  bool Keeps(const LayerPlan& layer) const { return KeepsBlock(layer, samples, is_one_block); }
+  size_t GradientFloats(const LayerPlan& layer) const {
+    return Keeps(layer) ? KeptSize(layer, samples) : layer.trained();
   }
 
   const size_t stride;
-  const size_t samples;  // of a block
+  const size_t samples;     // of a block
+  const bool is_one_block;  // all samples of the batch
   size_t targets;
   size_t gradients;
   size_t scratch;
@@ -57,10 +74,8 @@ class BlockTraining {
   Status AddGradients(const SgdStep& step, float* loss) {
     float sum = 0.0f;
     BeginBatch();
-    const size_t size = batch_.indices.size();
-    for (size_t first = 0; first < size; first += layout_.samples) {
-      const size_t left = size - first;
-      const SampleBlock block = BlockOf(left < layout_.samples ? left : layout_.samples);
+    for (size_t first = 0; first < size(); first += layout_.samples) {
+      const SampleBlock block = BlockOf(Least(size() - first, layout_.samples));
       if (Status s = Read(first, block.samples); s != Status::kOk) return s;
       ForwardAll(walker_, block, true);
       for (size_t s = 0; s < block.samples; ++s) {
@@ -70,7 +85,7 @@ class BlockTraining {
       }
       Backward(block);
     }
-    *loss = sum / static_cast<float>(size);
+    *loss = sum / static_cast<float>(size());
     return Status::kOk;
   }
 
@@ -81,19 +96,18 @@ class BlockTraining {
     for (const LayerPlan& layer : model_.layers) {
       const size_t n = layer.trained();
       if (n == 0) continue;
-      if (Keeps(layer)) {
+      if (layout_.Keeps(layer)) {
         StepAlongKept(layer, gradient, decay, rate, parameters);
       } else {
         DecayAndAdd(decay, rate, gradient, n, parameters);
       }
-      gradient += layout_.GradientFloats(layer, IsOneBlock());
+      gradient += layout_.GradientFloats(layer);
       parameters += n;
     }
   }
 
  private:
-  bool IsOneBlock() const { return layout_.samples == batch_.indices.size(); }
-  bool Keeps(const LayerPlan& layer) const { return KeepsBlock(layer, IsOneBlock()); }
+  size_t size() const { return batch_.indices.size(); }
   SampleBlock BlockOf(size_t samples) const {
     return {kernels_, samples, layout_.stride, memory_ + layout_.scratch};
   }
@@ -101,8 +115,8 @@ class BlockTraining {
   void BeginBatch() {
     Real* gradient = memory_ + layout_.gradients;
     for (const LayerPlan& layer : model_.layers) {
-      if (!Keeps(layer)) FillZero(layer.trained(), gradient);
-      gradient += layout_.GradientFloats(layer, IsOneBlock());
+      if (!layout_.Keeps(layer)) FillZero(layer.trained(), gradient);
+      gradient += layout_.GradientFloats(layer);
     }
   }
 
@@ -123,34 +137,43 @@ class BlockTraining {
     const LayerPlan* entered = model_.layers.end();
     walker_.ForEachBackward([&](const LayerPlan& layer, const LayerCall& call, bool gives_delta) {
       while (entered != &layer) {
-        gradient -= layout_.GradientFloats(*--entered, IsOneBlock());
+        gradient -= layout_.GradientFloats(*--entered);
       }
-      if (layer.trained() > 0) AddGradient(layer, call, block, gradient);
+      if (layout_.Keeps(layer)) {
+        Keep(call, block, gradient);
+      } else if (layer.trained() > 0) {
+        AddGradientOfBlock(layer, call, block, gradient);
+      }
       if (gives_delta) InputDeltaOfBlock(layer, call, block);
     });
   }
 
-  // What is kept of a block: the inputs, then the deltas.
-  void AddGradient(const LayerPlan& layer, const LayerCall& call, const SampleBlock& block,
-                   Real* gradient) const {
-    if (!Keeps(layer)) return AddGradientOfBlock(layer, call, block, gradient);
-    const size_t n = layer.info.input.size();
-    const size_t outputs = layer.info.output.size();
-    CopyRows(call.input, block.stride, block.samples, n, gradient, n);
-    CopyRows(call.output, block.stride, block.samples, outputs, gradient + block.samples * n,
-             outputs);
+  struct KeptRows {
+    BlockRows inputs;
+    BlockRows deltas;
+  };
+  KeptRows RowsOf(const LayerInfo& info, Real* kept) const {
+    const size_t stride = BlockStride(info.input.size());
+    return {{kept, stride}, {kept + layout_.samples * stride, BlockStride(info.output.size())}};
+  }
+
+  void Keep(const LayerCall& call, const SampleBlock& block, Real* kept) const {
+    const auto [inputs, deltas] = RowsOf(call.info, kept);
+    CopyRows(call.input, block.stride, block.samples, call.info.input.size(), inputs.first,
+             inputs.stride);
+    CopyRows(call.output, block.stride, block.samples, call.info.output.size(), deltas.first,
+             deltas.stride);
   }
 
   void StepAlongKept(const LayerPlan& layer, Real* kept, Real decay, Real rate,
                      Real* parameters) const {
     const size_t n = layer.info.input.size();
     const size_t outputs = layer.info.output.size();
-    const size_t samples = layout_.samples;
-    const BlockRows deltas{kept + samples * n, outputs};
-    kernels_.dense_step(deltas, outputs, {kept, n}, n, samples, decay, rate, parameters);
+    const auto [inputs, deltas] = RowsOf(layer.info, kept);
+    kernels_.dense_step(deltas, outputs, inputs, n, layout_.samples, decay, rate, parameters);
     Real* const sum = memory_ + layout_.scratch;
     FillZero(outputs, sum);
-    for (size_t s = 0; s < samples; ++s) AddScaled(Real{1}, deltas[s], outputs, sum);
+    for (size_t s = 0; s < layout_.samples; ++s) AddScaled(Real{1}, deltas[s], outputs, sum);
     DecayAndAdd(decay, rate, sum, outputs, parameters + n * outputs);
   }
 

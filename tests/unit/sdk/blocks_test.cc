@@ -40,6 +40,9 @@ const Named kNets[] = {
     {"dense, few inputs", &kOf<Sequential<Dense<5, 9>, Relu, Dense<9, 3>>>},
     {"dense", &kOf<Sequential<Dense<61, 70>, Relu, Dense<70, 37>, Relu, Dense<37, 10>>>},
     {"dense, whole vectors", &kOf<Sequential<Dense<64, 48>, Relu, Dense<48, 16>>>},
+    {"dense, several tiles",
+     &kOf<Sequential<Dense<7, 150>, Relu, Dense<150, 141>, Relu, Dense<141, 3>>>},
+    {"dense, many outputs", &kOf<Sequential<Dense<5, 9>, Relu, Dense<9, 600>>>},
     {"conv2d, a filter", &kOf<OnImage<Conv2d<1, 3>>>},
     {"conv2d, 6 filters", &kOf<OnImage<Conv2d<6, 3, 2, 1>>>},
     {"conv2d, 13 filters", &kOf<OnImage<Conv2d<13, 3, 1, 1>>>},
@@ -357,6 +360,16 @@ TEST(Blocks, TakeNoMoreMemoryThanTheirBound) {
   EXPECT_EQ(BlockPredictor::Samples(kOf<LeNet>, 1000), 64U);
   // Scratch for one layer is no multiple of the samples' memory.
   EXPECT_LE(BlockPredictor::ScratchFloats(wide, samples), kMostBlockFloats + 4 * of_sample);
+}
+
+TEST(Blocks, NeedNoMoreMemoryForASmallerBatch) {
+  for (const Named& net : kNets) {
+    const ModelInfo with = WithBlocks(*net.model);
+    for (uint32_t batch = 2; batch <= 2 * kMostSamples + 2; ++batch) {
+      EXPECT_LE(with.training_floats(with, batch - 1), with.training_floats(with, batch))
+          << net.name << ", " << batch;
+    }
+  }
 }
 
 TEST(Blocks, LeaveTheDigestAndTheModelsOfOtherArithmeticAsTheyAre) {

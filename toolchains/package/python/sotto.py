@@ -32,7 +32,7 @@ import types
 import warnings
 import weakref
 
-__version__ = "0.2.0"
+__version__ = "0.2.1-dev"
 
 _INFINITE = {"Infinity": math.inf, "-Infinity": -math.inf}
 _TYPES = {"flag": bool, "count": int, "integer": int, "real": float, "text": str, "texts": list}
