@@ -247,7 +247,8 @@ std::string VerdictText(const nlohmann::ordered_json& results) {
   }
   std::vector<std::string> texts;
   for (const auto& [seen, count] : counts) texts.push_back(fmt::format("{} {}", seen, count));
-  std::string text = fmt::format("{}", fmt::join(texts, ", "));
+  const char* const so_far = results.value("runs_missing", 0) > 0 ? "so far: " : "";
+  std::string text = fmt::format("{}{}", so_far, fmt::join(texts, ", "));
   if (results.value("stand_in", false)) text += "; stand-in";
   if (results.value("quick", false)) text += "; quick";
   return text;

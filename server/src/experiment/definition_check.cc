@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <stdexcept>
 
 #include "experiment/definition.h"
+#include "experiment/run_kinds.h"
 #include "sotto/options/nearest.h"
 
 namespace sotto::server {
@@ -84,6 +86,37 @@ void RequireChart(const Definition& d) {
   }
 }
 
+void RequireOneOf(const std::vector<std::string>& names, const std::string& where,
+                  const std::string& name) {
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  Complain(fmt::format("{}: expected one of {}", where, fmt::join(names, ", ")));
+}
+
+// The names of figures and series, before the first run. A kind without a list is looked at behind
+// its runs.
+void RequireKnownFigures(const Definition& d) {
+  const RunKind& kind = FindRunKind(d.kind);
+  if (kind.figures.empty()) return;
+  RequireOneOf(kind.figures, fmt::format("figure = {}", d.figure), d.figure);
+  for (const std::string& name : d.columns) {
+    RequireOneOf(kind.figures, fmt::format("columns: {}", name), name);
+  }
+  for (const Comparison& claim : d.comparisons) {
+    if (claim.figure.empty()) continue;
+    RequireOneOf(kind.figures,
+                 fmt::format("the [[claim]] \"{}\": figure = {}", claim.text, claim.figure),
+                 claim.figure);
+  }
+  std::vector<std::string> drawn = kind.figures;
+  drawn.insert(drawn.end(), kind.series.begin(), kind.series.end());
+  for (const std::string& name : d.chart.y) {
+    RequireOneOf(drawn, fmt::format("[chart] y: {}", name), name);
+  }
+  if (!d.chart.x.empty() && FindAxis(d, d.chart.x) == nullptr) {
+    RequireOneOf(kind.series, fmt::format("[chart] x = {} is no axis", d.chart.x), d.chart.x);
+  }
+}
+
 }  // namespace
 
 void RequireWhole(const Definition& d) {
@@ -109,6 +142,7 @@ void RequireWhole(const Definition& d) {
   }
   for (const PaperRow& row : d.paper_rows) RequirePaperRow(d, row);
   for (const Comparison& comparison : d.comparisons) RequireClaim(d, comparison);
+  RequireKnownFigures(d);
   for (const DataChoice& choice : d.choices) {
     if (choice.name.empty() || choice.label.empty() || choice.path.empty() == choice.set.empty()) {
       Complain("a [[data]] needs a name, a label, and either path or set");

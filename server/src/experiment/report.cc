@@ -71,7 +71,7 @@ std::string LastDigits(const Summary& summary, const CellSummary& cell) {
 
 // Whether the figure differs from the paper's.
 std::string DiffersText(const Summary& summary, const CellSummary& cell) {
-  if (!summary.compares() || !cell.against) return "-";
+  if (!cell.against) return "-";
   const AgainstPaper& against = *cell.against;
   if (against.is_exact && !against.differs) return "no: to the digit";
   if (against.is_exact) return LastDigits(summary, cell);
@@ -90,7 +90,8 @@ Row RowOf(const Summary& summary, const CellSummary& cell) {
   row.push_back(std::to_string(cell.runs));
   const std::optional<PaperFigure>& paper = cell.cell.paper;
   row.push_back(paper ? WithDeviation(paper->mean, paper->deviation, decimals) : "-");
-  row.push_back(here && paper ? SignedText(here->mean - paper->mean, decimals) : "-");
+  const bool compares = here && paper && summary.compares();
+  row.push_back(compares ? SignedText(here->mean - paper->mean, decimals) : "-");
   row.push_back(PredictionText(cell, decimals));
   row.push_back(DiffersText(summary, cell));
   for (const std::string& column : summary.definition.columns) {
@@ -273,7 +274,7 @@ std::string WithinText(const Comparison& claim) {
 std::vector<ClaimVerdict> Shown(const Summary& summary) {
   std::vector<ClaimVerdict> shown;
   for (const ClaimVerdict& verdict : summary.verdicts) {
-    if (!verdict.differences.empty()) shown.push_back(verdict);
+    if (!verdict.differences.empty() || verdict.without_figure > 0) shown.push_back(verdict);
   }
   return shown;
 }

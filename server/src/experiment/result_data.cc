@@ -39,9 +39,8 @@ Row CsvRow(const Summary& summary, const CellSummary& cell) {
   row.push_back(cell.cell.paper ? Number(cell.cell.paper->mean) : "");
   row.push_back(cell.cell.paper ? Number(cell.cell.paper->deviation) : "");
   row.push_back(cell.has_learned_nothing ? "yes" : "no");
-  const bool compares = summary.compares() && cell.against;
-  row.push_back(compares ? Number(cell.against->half_width) : "");
-  row.push_back(!compares ? "" : cell.against->differs ? "yes" : "no");
+  row.push_back(cell.against ? Number(cell.against->half_width) : "");
+  row.push_back(!cell.against ? "" : cell.against->differs ? "yes" : "no");
   for (const std::string& column : d.columns) {
     const auto found = cell.figures.find(column);
     row.push_back(found == cell.figures.end() ? "" : Number(found->second.mean));
@@ -140,6 +139,7 @@ Json VerdictToJson(const ClaimVerdict& verdict) {
                {"within", within > 0 ? Json(within) : Json(nullptr)},
                {"within_why", claim.within_why},
                {"verdict", verdict.text()},
+               {"rows_without_figure", verdict.without_figure},
                {"why", Why(verdict)}};
   json["differences"] = Json::array();
   for (const Difference& difference : verdict.differences) {

@@ -42,7 +42,8 @@ constexpr char kHead[] =
     "this page from folders of results. The whole report of a row is `report.html` in the folder "
     "that\n"
     "`sotto-lab experiment NAME` writes. Core hours are measured: the processor time of all its "
-    "runs.\n\n";
+    "runs.\nOf a row whose runs are not all there, the verdicts are so far. The first table counts "
+    "the whole\nones alone: no part, no quick run, no other number of seeds.\n\n";
 
 // A text as a cell of a table.
 std::string AsCell(std::string text) {
@@ -52,13 +53,23 @@ std::string AsCell(std::string text) {
   return text;
 }
 
+bool HasMissingRuns(const Json& results) { return results.at("runs_missing").get<uint64_t>() > 0; }
+
+// The whole experiment in its full size.
+bool IsWhole(const Json& results) {
+  return !HasMissingRuns(results) && !results.at("quick").get<bool>() &&
+         results.at("only").empty() && results.at("seeds") == results.at("seeds_fixed");
+}
+
 std::string Verdicts(const Json& results) {
+  const char* const so_far = HasMissingRuns(results) ? "so far: " : "";
   std::vector<std::string> lines;
   for (const Json& verdict : results.at("verdicts")) {
     const std::string text = verdict.at("verdict").get<std::string>();
     if (text == "no runs") continue;  // of cells that were not run
     const std::string by = verdict.at("by").get<std::string>();
-    lines.push_back(fmt::format("**{}**: {}{}", text, verdict.at("claim").get<std::string>(),
+    lines.push_back(fmt::format("**{}{}**: {}{}", so_far, text,
+                                verdict.at("claim").get<std::string>(),
                                 by.empty() || by == "paper" ? "" : " (" + by + ")"));
   }
   return AsCell(fmt::format("{}", fmt::join(lines, "<br>")));
@@ -81,6 +92,7 @@ std::string RunsText(const Json& results) {
       fmt::format("{}, {} a cell", Counted(results.at("runs").get<uint64_t>(), "run"),
                   results.at("seeds").get<uint64_t>());
   if (results.at("quick").get<bool>()) text += ", quick";
+  if (results.at("seeds") != results.at("seeds_fixed")) text += ", a look: other seeds than fixed";
   for (const Json& only : results.at("only")) text += ", " + only.get<std::string>();
   const auto missing = results.at("runs_missing").get<uint64_t>();
   if (missing > 0) text += fmt::format(", {} missing", missing);
@@ -110,31 +122,28 @@ Row RowWithout(const Definition& d) {
           "-"};
 }
 
-const Definition& DefinitionOf(const std::vector<Definition>& definitions,
-                               const FolderResults& folder) {
-  const std::string name = folder.results.at("experiment");
-  const auto found = std::find_if(definitions.begin(), definitions.end(),
-                                  [&](const Definition& d) { return d.name == name; });
-  if (found != definitions.end()) return *found;
-  throw std::invalid_argument(
-      fmt::format("{}: this program has no experiment of the name {} (sotto-lab experiment list)",
-                  folder.path, name));
+const Definition* FindDefinition(const std::vector<Definition>& definitions, const Json& results) {
+  const auto found = std::find_if(definitions.begin(), definitions.end(), [&](const Definition& d) {
+    return d.name == results.at("experiment");
+  });
+  return found == definitions.end() ? nullptr : &*found;
 }
 
 // Whose claims they are, what decides them, and how many agree, differ in a row or more, or are
-// open.
+// open: of this program's experiments that are whole.
 std::string Counts(const std::vector<Definition>& definitions,
                    const std::vector<FolderResults>& results) {
   std::map<std::string, std::map<std::string, size_t>> counts;
   for (const FolderResults& folder : results) {
-    const Definition& definition = DefinitionOf(definitions, folder);
-    const bool is_computed = FindRunKind(definition.kind).one_run_decides;
+    const Definition* const definition = FindDefinition(definitions, folder.results);
+    if (definition == nullptr || !IsWhole(folder.results)) continue;
+    const bool is_computed = FindRunKind(definition->kind).one_run_decides;
     for (const Json& verdict : folder.results.at("verdicts")) {
       const std::string by = verdict.at("by");
       const char* whose = by.empty() || by == "paper" ? "a paper's" : "this project's";
       const std::string text = verdict.at("verdict");
       ++counts[fmt::format("{}, {}", whose, is_computed ? "of a formula" : "of trainings")]
-              [text.substr(0, text.find_first_of(" :"))];
+              [text.substr(0, text.find_first_of(" :;"))];
     }
   }
   Table table = {{"claims", "agree", "differ in a row or more", "open"}};
@@ -181,6 +190,9 @@ std::string ResultsPage(const std::vector<Definition>& definitions,
         if (one.results.at("experiment") == d.name) table.push_back(RowOf(one));
       }
       if (table.size() == before) table.push_back(RowWithout(d));
+    }
+    for (const FolderResults& one : results) {  // of a definition that is somebody's own
+      if (FindDefinition(definitions, one.results) == nullptr) table.push_back(RowOf(one));
     }
     return kHead + Counts(definitions, results) + MarkdownTable(table);
   } catch (const nlohmann::json::exception& error) {

@@ -31,6 +31,9 @@ struct RunKind {
   const char* name;
   const char* help;
   bool one_run_decides;  // a difference needs no second run: it is computed, not trained
+  // The figures and the series that a run may have; none: they depend on its settings.
+  std::vector<std::string> figures;
+  std::vector<std::string> series;
   bool (*has_option)(const std::string& name);
   // Throws std::invalid_argument if there is no such run.
   void (*check)(const Settings& settings);

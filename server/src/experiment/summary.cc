@@ -124,7 +124,7 @@ Summary Summarise(const Definition& definition, const ChosenData& data, bool is_
   for (const CellResult& result : results) {
     CellSummary cell = SummaryOf(definition, result);
     cell.has_learned_nothing = HasLearnedNothing(definition, result);
-    cell.against = AgainstPaperOf(definition, cell);
+    if (summary.compares()) cell.against = AgainstPaperOf(definition, cell);
     learned_nothing.push_back(cell.has_learned_nothing);
     summary.cells.push_back(std::move(cell));
     summary.runs += result.runs.size();

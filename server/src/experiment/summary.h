@@ -24,9 +24,10 @@ struct CellSummary {
   std::map<std::string, std::vector<double>> spreads;  // their deviations; empty for one run
   std::vector<std::string> notes;                      // of runs, each once
   std::vector<std::string> keys;                       // of the runs, by seed; see RunKey()
-  std::string command;                  // of the run with the first seed; may be empty
-  bool has_learned_nothing = false;     // see HasLearnedNothing()
-  std::optional<AgainstPaper> against;  // absent: no figure of the paper, or no error is known
+  std::string command;               // of the run with the first seed; may be empty
+  bool has_learned_nothing = false;  // see HasLearnedNothing()
+  // Absent: no figure of the paper, no error is known, or the experiment does not compare.
+  std::optional<AgainstPaper> against;
 };
 
 struct Summary {

@@ -112,6 +112,14 @@ struct Pair {
   bool have_learned;    // at least one of them
 };
 
+bool HaveSeedInCommon(const Pair& pair) {
+  return std::any_of(pair.a.runs.begin(), pair.a.runs.end(), [&](const FinishedCellRun& run) {
+    return pair.b == nullptr ||
+           std::any_of(pair.b->runs.begin(), pair.b->runs.end(),
+                       [&](const FinishedCellRun& other) { return other.seed == run.seed; });
+  });
+}
+
 std::optional<Difference> Compare(const Definition& definition, const Comparison& claim,
                                   const Pair& pair) {
   const bool is_main = claim.figure.empty() || claim.figure == definition.figure;
@@ -154,7 +162,11 @@ ClaimVerdict JudgeClaim(const Definition& definition, const Comparison& claim,
     }
     if (pair.b == nullptr && !claim.value) continue;
     const std::optional<Difference> difference = Compare(definition, claim, pair);
-    if (difference) verdict.differences.push_back(*difference);
+    if (difference) {
+      verdict.differences.push_back(*difference);
+    } else if (HaveSeedInCommon(pair)) {
+      ++verdict.without_figure;
+    }
   }
   std::vector<double> values;
   for (const Difference& d : verdict.differences) values.push_back(d.p_contradicts);
@@ -194,8 +206,13 @@ size_t ClaimVerdict::contradicting() const {
 }
 
 std::string ClaimVerdict::text() const {
+  if (without_figure == 0) return TextOfRows();
+  return fmt::format("{}; no figure in {}", TextOfRows(), Counted(without_figure, "row"));
+}
+
+std::string ClaimVerdict::TextOfRows() const {
   const size_t rows = differences.size();
-  if (rows == 0) return "no runs";
+  if (rows == 0) return without_figure == 0 ? "no runs" : "open";
   if (claim.expected == Expectation::kOpen) return "shown";
   const size_t yes = Count(Agreement::kYes);
   if (yes == rows) return "agrees";

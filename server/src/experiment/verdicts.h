@@ -71,10 +71,16 @@ struct Difference {
 struct ClaimVerdict {
   Comparison claim;
   std::vector<Difference> differences;
+  // Rows whose runs are there, but not the figure: an epsilon that no noise meets, for example.
+  size_t without_figure = 0;
   size_t Count(Agreement agreement) const;
   size_t contradicting() const;  // rows whose p_holm is at most 0.05
-  // "agrees", "differs", "differs in 2 of 8 rows; ...", "open: ...", "shown", "no runs"
+  // "agrees", "differs", "differs in 2 of 8 rows; ...", "open: ...", "shown", "no runs"; with
+  // "; no figure in 2 rows" behind it.
   std::string text() const;
+
+ private:
+  std::string TextOfRows() const;
 };
 
 // What is said of all cells, one verdict a claim, in their order.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <numeric>
 #include <stdexcept>
 
 #include "accounting/accountant.h"
@@ -64,6 +65,58 @@ Outcome ClosedForm(const Settings& settings) {
   } catch (const privacy::InfeasibleClosedForm& error) {
     outcome.note = fmt::format("the theorem has no noise for this: {}", error.what());
   }
+  return outcome;
+}
+
+// A line through points by least squares.
+struct Line {
+  double slope;
+  double intercept;
+};
+Line LineThrough(const std::vector<double>& x, const std::vector<double>& y) {
+  const auto n = static_cast<double>(x.size());
+  const double mean_x = std::accumulate(x.begin(), x.end(), 0.0) / n;
+  const double mean_y = std::accumulate(y.begin(), y.end(), 0.0) / n;
+  double products = 0;
+  double squares = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    products += (x[i] - mean_x) * (y[i] - mean_y);
+    squares += (x[i] - mean_x) * (x[i] - mean_x);
+  }
+  return {products / squares, mean_y - products / squares * mean_x};
+}
+
+// DP-Fed-LS, the caption of Figure E.8: the lines of ln(nu / C) over ln(epsilon), by the theorem and
+// by its accountant, whose sum moves by `sensitivity` clipping bounds.
+Outcome ClosedFormLine(const Settings& settings) {
+  constexpr int kPoints = 9;
+  const privacy::ClosedFormRounds rounds = ClosedRoundsOf(settings);
+  const double least = RealParameter(settings, "epsilon-least");
+  const double ratio = RealParameter(settings, "epsilon-most") / least;
+  std::vector<double> logs;
+  std::vector<double> theorem;
+  std::vector<double> accountant;
+  Outcome outcome;
+  for (int i = 0; i < kPoints; ++i) {
+    const double epsilon = least * std::pow(ratio, i / (kPoints - 1.0));
+    const double sensitivity = RealParameter(settings, "sensitivity");
+    logs.push_back(std::log(epsilon));
+    accountant.push_back(std::log(NoiseBy("rdp-classic", rounds, epsilon) * sensitivity));
+    try {
+      const double z = privacy::ClosedFormForEpsilon(rounds, epsilon).noise_multiplier;
+      theorem.push_back(std::log(z * SensitivityOf(rounds)));
+    } catch (const privacy::InfeasibleClosedForm& error) {
+      outcome.note = fmt::format("the theorem has no noise for this: {}", error.what());
+      return outcome;
+    }
+  }
+  const Line by_theorem = LineThrough(logs, theorem);
+  const Line by_accountant = LineThrough(logs, accountant);
+  outcome.figures = {{"slope", by_theorem.slope},
+                     {"intercept", by_theorem.intercept},
+                     {"slope_moments", by_accountant.slope},
+                     {"intercept_moments", by_accountant.intercept},
+                     {"factor", std::exp(by_theorem.intercept - by_accountant.intercept)}};
   return outcome;
 }
 
@@ -137,6 +190,10 @@ const std::vector<Formula>& Formulas() {
        "noise that DP-Fed-LS's theorems and accountants ask for",
        {"sampling", "rate", "rounds", "delta", "epsilon"},
        ClosedForm},
+      {"closed-form-line",
+       "lines of the noise over epsilon, by DP-Fed-LS's theorems and by accountants",
+       {"sampling", "rate", "rounds", "delta", "epsilon-least", "epsilon-most", "sensitivity"},
+       ClosedFormLine},
       {"epsilon-of-noise",
        "epsilon of a noise by accountants, for a sensitivity in clipping bounds",
        {"sampling", "rate", "rounds", "delta", "nu-over-clip", "sensitivity"},

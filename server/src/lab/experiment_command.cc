@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/rows.h"
@@ -70,9 +71,25 @@ void RefuseJson(const ExperimentOptions& o) {
                                           o.is_dry_run ? "--dry-run" : o.name));
 }
 
+// Options that a text about experiments does not look at.
+void RefuseOptionsOfRuns(const ExperimentOptions& o) {
+  const std::pair<const char*, bool> given[] = {
+      {"--quick", o.grid.is_quick},     {"--seeds", o.seeds.has_value()},
+      {"--only", !o.grid.only.empty()}, {"--data", !o.grid.data.empty()},
+      {"--jobs", o.jobs > 0},           {"--data-dir", !o.grid.data_folder.empty()},
+      {"--dry-run", o.is_dry_run},
+  };
+  for (const auto& [option, is_given] : given) {
+    if (!is_given) continue;
+    throw std::invalid_argument(
+        fmt::format("{}: {} runs nothing; leave {} out", option, o.name, option));
+  }
+}
+
 void RunCommand(ExperimentOptions o) {
   const std::vector<std::string> texts = {"list", "coverage", "settings", "results"};
   const bool is_text = std::find(texts.begin(), texts.end(), o.name) != texts.end();
+  if (is_text) RefuseOptionsOfRuns(o);
   if (is_text || o.is_dry_run) RefuseJson(o);
   if (o.name == "list" || o.name == "coverage") RefuseFolders(o);
   if (o.name == "list") return PrintList(o.is_markdown);
@@ -122,7 +139,7 @@ posix::Command ExperimentCommand() {
                  "take these samples, by the name that the experiment has for them"),
           Option("out", posix::At(&ExperimentOptions::grid, &GridOptions::out),
                  "folder for the results and the finished runs")
-              .ByDefault("experiments/NAME"),
+              .ByDefault("experiments/NAME, of quick runs experiments/NAME-quick"),
           JsonRow<ExperimentOptions>("the results"),
           Option("jobs", &ExperimentOptions::jobs,
                  "runs at a time; 0: one a processor; does not change a result")

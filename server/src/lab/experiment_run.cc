@@ -10,6 +10,7 @@
 #include <iterator>
 #include <memory>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -318,6 +319,7 @@ class ExperimentRun {
     for (const CellResult& result : results) {  // of earlier calls, too
       for (const FinishedCellRun& run : result.runs) LookForFigure(run.outcome);
     }
+    LookForFiguresOfClaims(results);
     if (has_trouble_) throw std::invalid_argument(trouble_);
     return results;
   }
@@ -348,6 +350,24 @@ class ExperimentRun {
     trouble_ = fmt::format("{}: a run has no figure '{}', but {}", definition_.name,
                            definition_.figure, fmt::join(names, ", "));
     has_trouble_ = true;
+  }
+
+  // Of a kind whose figures depend on its settings, the names of claims are known behind the runs.
+  void LookForFiguresOfClaims(const std::vector<CellResult>& results) {
+    std::set<std::string> names;
+    for (const CellResult& result : results) {
+      for (const FinishedCellRun& run : result.runs) {
+        if (run.outcome.is_refused || !run.outcome.note.empty()) continue;
+        for (const auto& [name, value] : run.outcome.figures) names.insert(name);
+      }
+    }
+    if (names.empty() || has_trouble_) return;
+    for (const Comparison& claim : definition_.comparisons) {
+      if (claim.figure.empty() || names.count(claim.figure) > 0) continue;
+      trouble_ = fmt::format("the [[claim]] \"{}\": no run has the figure '{}', but {}", claim.text,
+                             claim.figure, fmt::join(names, ", "));
+      has_trouble_ = true;
+    }
   }
 
   std::string trouble_;  // what ends the experiment

@@ -140,10 +140,13 @@ std::string VerdictOnPage(const std::string& page, const std::string& experiment
   std::string text;
   for (const char* seen : {"agrees", "differs", "open", "shown"}) {
     size_t count = 0;
-    const std::string mark = std::string("**") + seen;
-    for (size_t i = row.find(mark); i != std::string::npos; i = row.find(mark, i + 1)) ++count;
+    for (const char* before : {"**", "**so far: "}) {
+      const std::string mark = std::string(before) + seen;
+      for (size_t i = row.find(mark); i != std::string::npos; i = row.find(mark, i + 1)) ++count;
+    }
     if (count > 0) text += (text.empty() ? "" : ", ") + (seen + (" " + std::to_string(count)));
   }
+  if (row.find("**so far: ") != std::string::npos) text.insert(0, "so far: ");
   if (row.find(", stand-in for ") != std::string::npos) text += "; stand-in";
   if (row.find(" a cell, quick") != std::string::npos) text += "; quick";
   return text;

@@ -27,6 +27,41 @@ TEST(ExperimentFormulas, TheTheoremsOfDpFedLsAskForTheKnownNoise) {
   }
 }
 
+// With what the accountants ask for at each of its points a line is checked by hand.
+TEST(ExperimentFormulas, TheLinesOfTheTheoremAndItsAccountantAreLeastSquares) {
+  Settings settings = {{"formula", "closed-form-line"},
+                       {"sampling", "uniform"},
+                       {"rate", "0.05"},
+                       {"rounds", "1000"},
+                       {"delta", "0.00023381211195565519"},
+                       {"epsilon-least", "12"},
+                       {"epsilon-most", "32"},
+                       {"sensitivity", "2"}};
+  const Outcome twice = Compute(settings);
+  settings["sensitivity"] = "1";
+  const Outcome once = Compute(settings);
+  // The sensitivity moves a line, and does not turn it.
+  EXPECT_NEAR(twice.figures.at("slope_moments"), once.figures.at("slope_moments"), 1e-9);
+  EXPECT_NEAR(twice.figures.at("intercept_moments") - once.figures.at("intercept_moments"),
+              std::log(2), 1e-9);
+  EXPECT_NEAR(once.figures.at("factor") / twice.figures.at("factor"), 2, 1e-9);
+  // A line by least squares goes through the means: its points are a geometric sequence.
+  Settings point = settings;
+  for (const char* name : {"epsilon-least", "epsilon-most", "sensitivity"}) point.erase(name);
+  point["formula"] = "closed-form";
+  double sum_log = 0;
+  double sum = 0;
+  for (int i = 0; i < 9; ++i) {
+    const double epsilon = 12 * std::pow(32.0 / 12, i / 8.0);
+    point["epsilon"] = std::to_string(epsilon);
+    sum_log += std::log(epsilon) / 9;
+    sum += std::log(Compute(point).figures.at("nu_over_clip")) / 9;
+  }
+  EXPECT_NEAR(twice.figures.at("intercept") + twice.figures.at("slope") * sum_log, sum, 1e-5);
+  settings["epsilon-least"] = "4";
+  EXPECT_NE(Compute(settings).note.find("the theorem has no noise"), std::string::npos);
+}
+
 TEST(ExperimentFormulas, TheDynamicScheduleHasTheKnownRatioAndCost) {
   Settings settings = {{"formula", "dynamic-noise"},
                        {"rounds", "30"},

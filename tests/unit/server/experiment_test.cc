@@ -144,6 +144,25 @@ TEST(ExperimentDefinition, AnEqualityNeedsItsBoundAndAReason) {
   EXPECT_EQ(WhyRefused(kHead + claim + "within = 1\nwithin-why = \"a deviation\"\n"), "accepted");
 }
 
+TEST(ExperimentDefinition, AFigureThatNoRunHasIsRefusedBeforeTheFirst) {
+  const std::string head = "name = \"a\"\ntitle = \"b\"\nkind = \"simulation\"\nfigure = ";
+  EXPECT_EQ(WhyRefused(head + "\"accuracy\"\n"), "accepted");
+  EXPECT_NE(WhyRefused(head + "\"acuracy\"\n").find("figure = acuracy: expected one of accuracy,"),
+            std::string::npos);
+  const std::string good = head + "\"accuracy\"\n";
+  EXPECT_NE(WhyRefused(good + "columns = [\"epsilom\"]\n").find("columns: epsilom"),
+            std::string::npos);
+  EXPECT_NE(WhyRefused(good + "[[claim]]\ntext = \"t\"\nvalue = 1\nfigure = \"epsilom\"\n")
+                .find("the [[claim]] \"t\": figure = epsilom"),
+            std::string::npos);
+  EXPECT_NE(WhyRefused(good + "[chart]\nx = \"round\"\ny = [\"los\"]\n").find("[chart] y: los"),
+            std::string::npos);
+  EXPECT_NE(WhyRefused(good + "[chart]\nx = \"rounds\"\ny = [\"loss\"]\n")
+                .find("[chart] x = rounds is no axis: expected one of accuracy, loss"),
+            std::string::npos);
+  EXPECT_EQ(WhyRefused(good + "[chart]\nx = \"round\"\ny = [\"loss\"]\n"), "accepted");
+}
+
 TEST(ExperimentDefinition, WhoDecidesAnOptionIsOneOfThreeWithAReason) {
   EXPECT_EQ(WhyRefused(kHead + "[origin]\nrounds = \"paper\"\n"), "accepted");
   EXPECT_NE(WhyRefused(kHead + "[origin]\nrounds = \"ours\"\n").find("say why"), std::string::npos);
@@ -420,6 +439,42 @@ TEST(ExperimentSummary, OnePairOfTrainingsDecidesNothing) {
   EXPECT_FALSE(two.verdicts[0].differences.front().is_different);
 }
 
+TEST(ExperimentSummary, ARowWithoutTheFigureIsCounted) {
+  Definition definition = Tiny();
+  definition.comparisons.resize(1);
+  definition.comparisons[0].figure = "epsilon";
+  std::vector<CellResult> results;
+  for (const char* pace : {"fast", "slow"}) {
+    for (const char* smoothing : {"0", "2"}) {
+      CellResult result;
+      result.cell.at = {{"smoothing", smoothing}, {"pace", pace}};
+      for (uint64_t seed = 1; seed <= 2; ++seed) {
+        Outcome outcome;
+        outcome.figures["accuracy"] = 0.5;
+        if (pace == std::string("fast")) outcome.figures["epsilon"] = 1;
+        result.runs.push_back({seed, outcome});
+      }
+      results.push_back(result);
+    }
+  }
+  const ClaimVerdict verdict = Summarise(definition, {}, false, 2, results).verdicts[0];
+  EXPECT_EQ(verdict.differences.size(), 1u);
+  EXPECT_EQ(verdict.without_figure, 1u);
+  EXPECT_EQ(verdict.text(), "agrees; no figure in 1 row");
+  results[3].runs.clear();  // not run, which is another thing
+  EXPECT_EQ(Summarise(definition, {}, false, 2, results).verdicts[0].text(), "agrees");
+}
+
+TEST(ExperimentSummary, NothingIsComparedWithThePaperOnAStandIn) {
+  Summary summary = SummaryOf({0.5, 0.6}, {0.51, 0.61});
+  EXPECT_TRUE(summary.cells[0].against);
+  ChosenData stand_in;
+  stand_in.is_stand_in = true;
+  const Summary other = Summarise(summary.definition, stand_in, false, 2, {});
+  EXPECT_FALSE(other.compares());
+  for (const CellSummary& cell : other.cells) EXPECT_FALSE(cell.against);
+}
+
 TEST(ExperimentSummary, TheCsvHasALineACellAndNamesTheStandIn) {
   Summary summary = SummaryOf({0.5, 0.6}, {0.51, 0.61});
   summary.data.is_stand_in = true;
@@ -517,6 +572,35 @@ TEST(ExperimentCharts, ThePageLoadsNothing) {
   EXPECT_NE(html.find("var uPlot="), std::string::npos);
   EXPECT_NE(html.find("Leon Sorokin"), std::string::npos);  // its licence
   EXPECT_NE(html.find("\"values\":[50.0,70.0]"), std::string::npos);
+}
+
+// Verdicts of runs that are not all there are so far, and count for nothing.
+TEST(ExperimentResultsPage, CountsWhatIsWholeAndListsAnOwnSweep) {
+  const TestFolder folder;
+  Summary summary = SummaryOf({0.5, 0.6}, {0.51, 0.61});
+  summary.definition.name = "dp-fed-ls-noise";
+  const auto page_of = [&](const nlohmann::ordered_json& results) {
+    std::ofstream(folder.path + "/results.json") << results;
+    return ResultsPage(BuiltInExperiments(), {folder.path});
+  };
+  nlohmann::ordered_json results = ResultJson(summary);
+  results["seeds_fixed"] = results["seeds"];
+  const std::string whole = page_of(results);
+  EXPECT_NE(whole.find("**agrees**: "), std::string::npos);
+  EXPECT_NE(whole.find("| a paper's, of a formula | 1 | 1 | 0 |"), std::string::npos) << whole;
+  for (const auto& [key, value] :
+       {std::pair<const char*, nlohmann::ordered_json>("runs_missing", 3),
+        {"quick", true},
+        {"only", {"smoothing=0"}},
+        {"seeds", 7}}) {
+    nlohmann::ordered_json part = results;
+    part[key] = value;
+    EXPECT_EQ(page_of(part).find("of a formula |"), std::string::npos) << key;
+  }
+  results["runs_missing"] = 3;
+  EXPECT_NE(page_of(results).find("**so far: agrees**: "), std::string::npos);
+  results["experiment"] = "mine";
+  EXPECT_NE(page_of(results).find("| `mine` |"), std::string::npos);
 }
 
 TEST(ExperimentLibrary, ThePageListsTheExperiments) {
