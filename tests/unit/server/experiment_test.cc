@@ -649,6 +649,7 @@ TEST(ExperimentLibrary, Table5StandsBesideTheRightOrder) {
       {"OIWH", "OIHW"}, {"OIHW", "OIWH"}, {"OWHI", "OHWI"}, {"OHWI", "OWHI"}};
   size_t figures = 0;
   for (const Cell& cell : MakeCells(five, options, ChooseData(five, options))) {
+    if (*Find(cell.at, "smoothing") == "0") continue;  // no order; the caption has its figures
     const std::string& order = *Find(cell.at, "flattening");
     EXPECT_EQ(cell.settings.at("smoothing-order"), ours.at(order));
     ASSERT_TRUE(cell.paper && cell.paper->deviation);
