@@ -580,8 +580,8 @@ TEST(ExperimentResultsPage, CountsWhatIsWholeAndListsAnOwnSweep) {
   Summary summary = SummaryOf({0.5, 0.6}, {0.51, 0.61});
   summary.definition.name = "dp-fed-ls-noise";
   const auto page_of = [&](const nlohmann::ordered_json& results) {
-    std::ofstream(folder.path + "/results.json") << results;
-    return ResultsPage(BuiltInExperiments(), {folder.path});
+    std::ofstream(folder.path() + "/results.json") << results;
+    return ResultsPage(BuiltInExperiments(), {folder.path()});
   };
   nlohmann::ordered_json results = ResultJson(summary);
   results["seeds_fixed"] = results["seeds"];
