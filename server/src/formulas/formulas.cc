@@ -86,8 +86,8 @@ Line LineThrough(const std::vector<double>& x, const std::vector<double>& y) {
   return {products / squares, mean_y - products / squares * mean_x};
 }
 
-// DP-Fed-LS, the caption of Figure E.8: the lines of ln(nu / C) over ln(epsilon), by the theorem and
-// by its accountant, whose sum moves by `sensitivity` clipping bounds.
+// DP-Fed-LS, the caption of Figure E.8: lines of ln(nu / C) over ln(epsilon), by the theorem and by
+// its accountant, whose sum moves by `sensitivity` clipping bounds.
 Outcome ClosedFormLine(const Settings& settings) {
   constexpr int kPoints = 9;
   const privacy::ClosedFormRounds rounds = ClosedRoundsOf(settings);
