@@ -3,6 +3,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -148,21 +149,17 @@ TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelWithPersonalLayers) {
 
 // The last of three rounds measures. The threshold is in the results, in the store beside the final
 // release, and so in what a device fetches.
-void ExpectTheSimulatorsThreshold(const Arguments& more) {
+//   write_data  writes samples of four numbers for eight devices; what --data names
+//   input       of the model
+void ExpectTheSimulatorsThreshold(const std::function<std::string(const Site&)>& write_data,
+                                  const std::string& input, const Arguments& more) {
   Site site(8, {"--seed", "7", "--insecure-seed"});
   const std::string model = site.Path("detector.toml");
-  std::ofstream(model) << "name = \"detector\"\ninput = [4]\nloss = \"mean-squared-error\"\n"
-                          "target = \"input\"\n[[layer]]\nkind = \"dense\"\noutputs = 2\n"
+  std::ofstream(model) << "name = \"detector\"\ninput = " << input
+                       << "\nloss = \"mean-squared-error\"\ntarget = \"input\"\n"
+                          "[[layer]]\nkind = \"dense\"\noutputs = 2\n"
                           "[[layer]]\nkind = \"dense\"\noutputs = 4\n";
-  const std::string data = site.Path("fleet.csv");
-  std::ofstream file(data);
-  std::mt19937 random(4);
-  file << "a,b,c,d\n";
-  for (size_t i = 0; i < 8 * Site::kSamples; ++i) {
-    for (int j = 0; j < 4; ++j)
-      file << static_cast<int>(random() % 40) - 20 << (j < 3 ? "e-1," : "e-1\n");
-  }
-  file.close();
+  const std::string data = write_data(site);
   const Arguments job = {"--model",
                          model,
                          "--cohort",
@@ -232,10 +229,45 @@ void ExpectTheSimulatorsThreshold(const Arguments& more) {
   EXPECT_EQ(Count(kept, "\nthreshold "), 1u) << kept;
 }
 
-TEST(LiveTest, TheLiveFleetFindsTheSimulatorsThreshold) { ExpectTheSimulatorsThreshold({}); }
+std::string WriteRows(const Site& site) {
+  std::ofstream file(site.Path("fleet.csv"));
+  std::mt19937 random(4);
+  file << "a,b,c,d\n";
+  for (size_t i = 0; i < 8 * Site::kSamples; ++i) {
+    for (int j = 0; j < 4; ++j)
+      file << static_cast<int>(random() % 40) - 20 << (j < 3 ? "e-1," : "e-1\n");
+  }
+  return site.Path("fleet.csv");
+}
+
+// Images of 2 x 2 pixels of three classes, which the model does not look at.
+std::string WriteImages(const Site& site) {
+  const auto write = [&](const char* name, const std::string& head, size_t bytes, int below) {
+    std::ofstream file(site.Path(name), std::ios::binary);
+    std::mt19937 random(5);
+    file.write(head.data(), static_cast<std::streamsize>(head.size()));
+    for (size_t i = 0; i < bytes; ++i) file.put(static_cast<char>(random() % below));
+  };
+  constexpr size_t kCount = 8 * Site::kSamples;
+  static_assert(kCount < 256);
+  const std::string count = {0, 0, 0, static_cast<char>(kCount)};
+  const std::string side = {0, 0, 0, 2};
+  write("fleet-images-idx3-ubyte", std::string("\0\0\x8\x3", 4) + count + side + side, 4 * kCount,
+        256);
+  write("fleet-labels-idx1-ubyte", std::string("\0\0\x8\x1", 4) + count, kCount, 3);
+  return site.Path("fleet-images-idx3-ubyte") + ":labels=" + site.Path("fleet-labels-idx1-ubyte");
+}
+
+TEST(LiveTest, TheLiveFleetFindsTheSimulatorsThreshold) {
+  ExpectTheSimulatorsThreshold(WriteRows, "[4]", {});
+}
 
 TEST(LiveTest, TheLiveFleetFindsTheSimulatorsThresholdOnHeldOutSamples) {
-  ExpectTheSimulatorsThreshold({"--held-out", "0.25"});
+  ExpectTheSimulatorsThreshold(WriteRows, "[4]", {"--held-out", "0.25"});
+}
+
+TEST(LiveTest, TheLiveFleetFindsTheSimulatorsThresholdOfImagesWithLabels) {
+  ExpectTheSimulatorsThreshold(WriteImages, "[2, 2, 1]", {"--held-out", "0.25"});
 }
 
 TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelWithMomentum) {
