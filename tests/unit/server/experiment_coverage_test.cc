@@ -7,6 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aggregate/tensors.h"
@@ -16,6 +17,7 @@
 #include "experiment/library.h"
 #include "experiment/run_kinds.h"
 #include "formulas/spectra.h"
+#include "sim/peer_data.h"
 #include "sim/simulation_request.h"
 #include "sotto/data/dataset.h"
 #include "sotto/models.h"
@@ -239,8 +241,14 @@ TEST(ExperimentSpectra, PermutationsMoveTheOutputsAndKeepTheRest) {
 class Samples : public SharedSamples {
  public:
   TrainTest Open(const SimulationRequest& request) override { return OpenDataOf(request); }
-  TrainTest Open(const PeersRequest&) override { throw std::logic_error("no peers"); }
+  TrainTest Open(const PeersRequest& request) override { return OpenPeerData(request); }
 };
+
+Outcome RunWith(const char* kind, const Settings& settings) {
+  Samples samples;
+  FindRunKind(kind).check(settings);
+  return FindRunKind(kind).run(settings, {samples, [] { return false; }});
+}
 
 Outcome RunOf(const char* kind, Settings more) {
   more.insert({{"data", "synthetic"},
@@ -252,9 +260,7 @@ Outcome RunOf(const char* kind, Settings more) {
                {"grid", "0"},
                {"sampling", "uniform"},
                {"seed", "1"}});
-  Samples samples;
-  FindRunKind(kind).check(more);
-  return FindRunKind(kind).run(more, {samples, [] { return false; }});
+  return RunWith(kind, more);
 }
 
 TEST(ExperimentRunKinds, ASpectrumRunShowsUpdatesWithoutNoise) {
@@ -285,6 +291,28 @@ TEST(ExperimentRunKinds, ASensitivityRunMeasuresTwins) {
   EXPECT_EQ(outcome.note, "");
   EXPECT_THROW(RunOf("sensitivity", {{"unit", "fleet"}}), std::invalid_argument);
   EXPECT_THROW(RunOf("sensitivity", {{"pair", "2"}}), std::invalid_argument);
+}
+
+// A definition may ask for these names alone.
+TEST(ExperimentRunKinds, WhatARunHasIsInTheListsOfItsKind) {
+  const Settings peers = {{"data", "synthetic"}, {"samples-per-device", "60"}, {"peers", "2"},
+                          {"epsilon", "1"},      {"batch-size", "10"},         {"seed", "1"}};
+  const std::pair<const char*, Outcome> runs[] = {
+      {"simulation", RunOf("simulation", {{"noise-multiplier", "1"}})},
+      {"membership", RunOf("membership", {{"noise-multiplier", "1"}, {"audit-samples", "20"}})},
+      {"sensitivity",
+       RunOf("sensitivity", {{"mechanism", "float32"}, {"noise-multiplier", "1"}, {"pairs", "1"}})},
+      {"peers", RunWith("peers", peers)}};
+  for (const auto& [name, outcome] : runs) {
+    const RunKind& kind = FindRunKind(name);
+    EXPECT_FALSE(outcome.figures.empty());
+    for (const auto& [figure, value] : outcome.figures) {
+      EXPECT_EQ(std::count(kind.figures.begin(), kind.figures.end(), figure), 1) << figure;
+    }
+    for (const auto& [series, values] : outcome.series) {
+      EXPECT_EQ(std::count(kind.series.begin(), kind.series.end(), series), 1) << series;
+    }
+  }
 }
 
 }  // namespace
