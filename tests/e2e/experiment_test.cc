@@ -152,6 +152,8 @@ TEST(Experiment, RefusesWhatItDoesNotKnow) {
                       "smoothing has no value 7, but 0; 1; 2; 3");
   const std::string dry = "experiment dp-fed-ls-table2 --dry-run --data synthetic ";
   ExpectLabUsageError("experiment list mine", "list is about all experiments");
+  ExpectLabUsageError("experiment list --quick", "--quick: list runs nothing; leave --quick out");
+  ExpectLabUsageError("experiment coverage --only a=b", "--only: coverage runs nothing");
   ExpectLabUsageError("experiment results", "name the folders that have results.json");
   ExpectLabUsageError(dry + "--only smothing=1", "did you mean smoothing?");
   ExpectLabUsageError(dry + "--only smoothing", "expected AXIS=VALUE");
@@ -176,8 +178,26 @@ TEST(Experiment, RefusesFilesThatWouldRunForNothing) {
   refused("name = \"tiny\"", "name = \"../evil\"", "expected letters, digits, - and _");
   refused("name = \"tiny\"", "name = \"dp-fed-ls-fig1\"", "a built-in experiment");
   refused("x = \"smoothing\"", "x = \"smothing\"", "is no axis");
-  refused("figure = \"accuracy\"", "figure = \"acuracy\"", "a run has no figure 'acuracy'");
-  refused("figure = \"accuracy\"", "figure = \"acuracy\"", "a run has no figure 'acuracy'");
+  refused("figure = \"accuracy\"", "figure = \"acuracy\"", "figure = acuracy: expected one of acc");
+  EXPECT_FALSE(std::filesystem::exists(folder.Path("out/runs.jsonl")));
+}
+
+// The figures of a formula depend on it: they are known after the first run.
+TEST(Experiment, RefusesAFigureThatAFormulaDoesNotHave) {
+  const TestFolder folder;
+  const std::string head =
+      "name = \"own\"\ntitle = \"t\"\nkind = \"formula\"\n[options]\n"
+      "formula = \"effective-dimension\"\nparameters = 10\nsmoothing = 1\n";
+  const auto refused = [&](const std::string& figure, const std::string& claim,
+                           const std::string& message) {
+    std::ofstream(folder.Path("own.toml")) << "figure = \"" << figure << "\"\n" << head << claim;
+    ExpectLabUsageError(
+        fmt::format("experiment {} --out {}", folder.Path("own.toml"), folder.Path("out")),
+        message);
+  };
+  refused("share_of_square", "", "a run has no figure 'share_of_square'");
+  refused("share_of_squares", "[[claim]]\ntext = \"c\"\nfigure = \"shares\"\nvalue = 1\n",
+          "the [[claim]] \"c\": no run has the figure 'shares', but ");
 }
 
 TEST(Experiment, GoesOnBesideLargeResults) {

@@ -240,9 +240,11 @@ TEST(StrictOptions, AConfigurationIsToml) {
 
 TEST(StrictOptions, AnArrayGivesAnOptionThatTakesSeveralValuesItsValues) {
   const std::string file = TestFile("several.toml");
-  WriteFile(file, "only = [\"smoothing=2\",\n        \"noise=1\"]\n");
-  const Outcome run = RunCommand(SOTTO_LAB_PROGRAM " experiment --config " + file + " list 2>&1");
+  WriteFile(file, "only = [\"sampling=uniform\",\n        \"epsilon=6\"]\n");
+  const Outcome run = RunCommand(SOTTO_LAB_PROGRAM " experiment --config " + file +
+                                 " dp-fed-ls-noise --dry-run 2>&1");
   EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_NE(run.output.find("1 cell"), std::string::npos) << run.output;
   WriteFile(file, "seeds = [1,\n 2]\n");
   ExpectRefused(SOTTO_LAB_PROGRAM " experiment --config " + file + " list", "seeds has an array");
   unlink(file.c_str());

@@ -1,6 +1,8 @@
 // Tests of experiments: definitions, grids, runs that go on, summaries and charts.
 #include <cmath>
 #include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <map>
@@ -18,6 +20,7 @@
 #include "experiment/origins.h"
 #include "experiment/result_files.h"
 #include "experiment/results_page.h"
+#include "experiment/run_kinds.h"
 #include "experiment/runner.h"
 #include "unit/test_folder.h"
 
@@ -611,6 +614,19 @@ TEST(ExperimentLibrary, ThePageListsTheExperiments) {
   EXPECT_NE(page.str().find("\n" + table), std::string::npos)
       << "paste into server/EXPERIMENTS.md what `sotto-lab experiment list --markdown` prints:\n"
       << table;
+}
+
+TEST(ExperimentLibrary, ThePageNamesTheFiguresOfEachKind) {
+  std::ifstream file(std::string(SOTTO_SOURCE_DIR) + "/server/EXPERIMENTS.md");
+  std::stringstream page;
+  page << file.rdbuf();
+  for (const RunKind& kind : RunKinds()) {
+    if (kind.figures.empty()) continue;
+    const std::string row =
+        fmt::format("\n| `{}` | {} | {} |\n", kind.name, fmt::join(kind.figures, ", "),
+                    fmt::join(kind.series, ", "));
+    EXPECT_NE(page.str().find(row), std::string::npos) << "server/EXPERIMENTS.md lacks" << row;
+  }
 }
 
 TEST(ExperimentLibrary, ThePageSaysWhoDecidesEachOption) {
