@@ -116,33 +116,33 @@ std::string WriteModel(const std::string& path, int units, const std::string& mo
   return path;
 }
 
-TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModel) { ExpectTheSimulatorsModel({}); }
+TEST(LiveEquality, TheLiveFleetReachesTheSimulatorsModel) { ExpectTheSimulatorsModel({}); }
 
 // Some of these devices hold no sample.
-TEST(LiveTest, TheLiveFleetHoldsTheSimulatorsShares) {
+TEST(LiveEquality, TheLiveFleetHoldsTheSimulatorsShares) {
   ExpectTheSimulatorsModel({}, {}, "dirichlet-split:0.02");
 }
 
-TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelUnderAdaptiveClipping) {
+TEST(LiveEquality, TheLiveFleetReachesTheSimulatorsModelUnderAdaptiveClipping) {
   ExpectTheSimulatorsModel({"--adaptive-clip", "--clip", "0.1"});
 }
 
 // The simulation holds out the same fifth.
-TEST(LiveTest, TheLiveFleetFindsTheSimulatorsAccuracyOnDevices) {
+TEST(LiveEquality, TheLiveFleetFindsTheSimulatorsAccuracyOnDevices) {
   ExpectTheSimulatorsModel({"--evaluate-on-devices", "--adaptive-clip"}, {"--held-out", "0.2"});
 }
 
-TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelUnderPrivateNoise) {
+TEST(LiveEquality, TheLiveFleetReachesTheSimulatorsModelUnderPrivateNoise) {
   ExpectTheSimulatorsModel({"--trust-mode", "private-noise", "--private-noise-multiplier", "0.3"},
                            {"--min-private-noise", "0.3"});
 }
 
-TEST(LiveTest, TheLiveFleetReachesTheSimulatorsLeNet) {
+TEST(LiveEquality, TheLiveFleetReachesTheSimulatorsLeNet) {
   ExpectTheSimulatorsModel({"--model", "lenet", "--local-epochs", "1"}, {"--model", "lenet"});
 }
 
 // Devices keep their personal layers in files, the simulation in memory.
-TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelWithPersonalLayers) {
+TEST(LiveEquality, TheLiveFleetReachesTheSimulatorsModelWithPersonalLayers) {
   const std::string model = WriteModel(TestFile("personal.toml"), 12, "personal = 1\n");
   ExpectTheSimulatorsModel({"--model", model, "--sampling", "poisson"}, {"--model", model});
 }
@@ -258,31 +258,31 @@ std::string WriteImages(const Site& site) {
   return site.Path("fleet-images-idx3-ubyte") + ":labels=" + site.Path("fleet-labels-idx1-ubyte");
 }
 
-TEST(LiveTest, TheLiveFleetFindsTheSimulatorsThreshold) {
+TEST(LiveEquality, TheLiveFleetFindsTheSimulatorsThreshold) {
   ExpectTheSimulatorsThreshold(WriteRows, "[4]", {});
 }
 
-TEST(LiveTest, TheLiveFleetFindsTheSimulatorsThresholdOnHeldOutSamples) {
+TEST(LiveEquality, TheLiveFleetFindsTheSimulatorsThresholdOnHeldOutSamples) {
   ExpectTheSimulatorsThreshold(WriteRows, "[4]", {"--held-out", "0.25"});
 }
 
-TEST(LiveTest, TheLiveFleetFindsTheSimulatorsThresholdOfImagesWithLabels) {
+TEST(LiveEquality, TheLiveFleetFindsTheSimulatorsThresholdOfImagesWithLabels) {
   ExpectTheSimulatorsThreshold(WriteImages, "[2, 2, 1]", {"--held-out", "0.25"});
 }
 
-TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelWithMomentum) {
+TEST(LiveEquality, TheLiveFleetReachesTheSimulatorsModelWithMomentum) {
   ExpectTheSimulatorsModel({"--momentum", "0.9"});
 }
 
 // Steps with replacement, a rate that falls from step to step, a proximal term and a gradient clip
 // of batches, for which this model needs memory; and a gradient clip of samples with momentum.
-TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelWithEveryTrainingMethod) {
+TEST(LiveEquality, TheLiveFleetReachesTheSimulatorsModelWithEveryTrainingMethod) {
   ExpectTheSimulatorsModel({"--local-steps", "7", "--batches", "with-replacement",
                             "--learning-rate-schedule", "inverse-sqrt-all-steps", "--proximal",
                             "0.5", "--gradient-clip", "0.5"});
 }
 
-TEST(LiveTest, TheLiveFleetReachesTheSimulatorsNetWithClippedSamples) {
+TEST(LiveEquality, TheLiveFleetReachesTheSimulatorsNetWithClippedSamples) {
   const std::string path = WriteModel(TestFile("clipped.toml"), 8);
   ExpectTheSimulatorsModel({"--model", path, "--local-epochs", "1", "--learning-rate-schedule",
                             "inverse-step", "--momentum", "0.5", "--gradient-clip", "1",
@@ -290,12 +290,12 @@ TEST(LiveTest, TheLiveFleetReachesTheSimulatorsNetWithClippedSamples) {
                            {"--model", path});
 }
 
-TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelOfAFile) {
+TEST(LiveEquality, TheLiveFleetReachesTheSimulatorsModelOfAFile) {
   const std::string path = WriteModel(TestFile("mine.toml"), 8);
   ExpectTheSimulatorsModel({"--model", path}, {"--model", path});
 }
 
-TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelOfPreparedSamples) {
+TEST(LiveEquality, TheLiveFleetReachesTheSimulatorsModelOfPreparedSamples) {
   const std::string path = TestFile("prepared.toml");
   std::ofstream(path) << "name = \"prepared\"\ninput = [28, 28, 1]\nmissing = 0.0\n"
                          "[[prepare]]\nkind = \"normalise\"\nmean = 0.1307\n"
@@ -306,7 +306,7 @@ TEST(LiveTest, TheLiveFleetReachesTheSimulatorsModelOfPreparedSamples) {
   ExpectTheSimulatorsModel({"--model", path}, {"--model", path});
 }
 
-TEST(LiveTest, AJobGoesOnWithTheFileItBeganWithOrWithoutAnyAndAClientNeedsTheSame) {
+TEST(LiveEquality, AJobGoesOnWithTheFileItBeganWithOrWithoutAnyAndAClientNeedsTheSame) {
   Site site(2);
   const std::string path = WriteModel(site.Path("mine.toml"), 8);
   const Arguments plan = {"--cohort", "2", "--rounds", "3", "--noise-multiplier", "1"};

@@ -18,6 +18,7 @@
 #include "sotto/posix/port.h"
 #include "unit/sdk/hex.h"
 #include "unit/test_folder.h"
+#include "unit/trials.h"
 
 namespace sotto::live {
 namespace {
@@ -227,11 +228,11 @@ std::map<std::string, size_t> OpenedAttempts(const std::string& log) {
   return opened;
 }
 
-// Each kill comes a random time, 0 to 0.8 s, after the start of the server (seed 1). Every fifth
+// Each kill comes a random time, 0 to 0.8 s, after the start of the server (seed 1). Every third
 // kill comes at the moment of a release.
 // SECURITY.md S13.
 TEST(LiveTest, KilledAtAnyMomentTheServerLosesNoReleaseAndReusesNoAttempt) {
-  constexpr int kKills = 30;
+  constexpr int kKills = Trials(30);
   constexpr size_t kRounds = 16;
   Site site(4);
   const Arguments job = {"--cohort",           "4", "--rounds", std::to_string(kRounds),
@@ -245,7 +246,7 @@ TEST(LiveTest, KilledAtAnyMomentTheServerLosesNoReleaseAndReusesNoAttempt) {
   std::mt19937 random(1);
   Snapshot before;
   for (int kill = 0; kill < kKills && before.releases.size() < kRounds; ++kill) {
-    if (kill % 5 == 4) {
+    if (kill % 3 == 2) {
       ASSERT_TRUE(server.WaitForReleases(server.releases() + 1)) << ReadFile(server.log);
     } else {
       posix::SleepMs(static_cast<uint32_t>(random() % 800));

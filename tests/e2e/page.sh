@@ -93,9 +93,9 @@ wait "${server}" "${swarm}" || true
 "${sotto}" report "${store}" --operator --out turns.html > report.log
 "${checks[@]}" "file://${work}/turns.html" turns || fail 'the report of passes'
 
-# Nobody comes to the next job.
+# Nobody comes to the next job. The browser must be there before the server gives up, and ends, after ten attempts.
 store=fleet.db
 "${sotto}" job resume fleet.db > resume.log
 serve gave_up.log --new-job --sampling uniform --cohort 2 --rounds 3 --noise-multiplier 50 --delta 0.1 \
-  --round-timeout 0.5 --poll-interval 0.1 --min-devices 2 --release-allowance 0.5
+  --round-timeout 4 --poll-interval 0.1 --min-devices 2 --release-allowance 0.5
 look gave_up

@@ -19,7 +19,7 @@ set_tests_properties(packages.make PROPERTIES FIXTURES_REQUIRED "" FIXTURES_SETU
 add_test(NAME packages.debian
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/packages/debian.sh ${PROJECT_SOURCE_DIR}
                  ${CMAKE_CURRENT_BINARY_DIR}/packages/debian ${PROJECT_BINARY_DIR})
-set_tests_properties(packages.debian PROPERTIES LABELS packages SKIP_RETURN_CODE 77 TIMEOUT 1200 COST 300
+set_tests_properties(packages.debian PROPERTIES LABELS packages SKIP_RETURN_CODE 77 TIMEOUT 2400 COST 300
                      FIXTURES_SETUP debian_packages)
 # Its packages, and its clean system, as an image.
 add_test(NAME packages.container
@@ -32,7 +32,7 @@ set_tests_properties(packages.container PROPERTIES LABELS packages SKIP_RETURN_C
 add_test(NAME packages.tab
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/packages/tab.sh ${PROJECT_SOURCE_DIR}
                  ${CMAKE_CURRENT_BINARY_DIR}/packages/tab $<TARGET_FILE:sotto_cli>)
-set_tests_properties(packages.tab PROPERTIES LABELS packages SKIP_RETURN_CODE 77 TIMEOUT 1200 COST 250)
+set_tests_properties(packages.tab PROPERTIES LABELS packages SKIP_RETURN_CODE 77 TIMEOUT 2400 COST 250)
 add_test(NAME packages.release
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/packages/release.sh ${PROJECT_SOURCE_DIR}
                  ${CMAKE_CURRENT_BINARY_DIR}/packages/release)

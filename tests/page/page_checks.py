@@ -28,7 +28,7 @@ try:
 except ImportError:
     webdriver = None
 
-PATIENCE_S = 60
+PATIENCE_S = 240
 
 
 class Browser:
