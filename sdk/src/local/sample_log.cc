@@ -196,8 +196,10 @@ Status SampleLog::WriteSample(uint32_t sequence, uint32_t label, ByteSpan raw) c
   const size_t begin = OffsetOf(sequence) + kLabelAt;
   const size_t end = OffsetOf(sequence) + config_.SlotBytes();
   for (size_t at = begin; at < end; at += kProgramUnit) {
-    for (; filled < kProgramUnit; ++filled)
-      unit[filled] = next < raw.size() ? raw[next++] : kLogFiller;
+    for (size_t i = filled; i < kProgramUnit; ++i) {
+      unit[i] = next < raw.size() ? raw[next] : kLogFiller;
+      ++next;
+    }
     const Status s = memory_.program(memory_.context, PageOf(sequence), at, ByteSpan(unit));
     if (s != Status::kOk) return Status::kStoreFailed;
     filled = 0;
