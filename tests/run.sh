@@ -166,15 +166,16 @@ build_cortex_m4() {
 }
 
 # Two CTests side by side: tests that wait for the clock hold no slot of those that compute, which are nice to
-# them. Each has its log, and its folder with CTest's files.
+# them. Each has its log, and its folder with CTest's files. Live suites that run with sanitizers run there alone.
 logs=()
 run_tests() {
-  local folder="build/$1" exclude='^live$' live status=0 options=(--output-on-failure --no-tests=error)
+  local folder="build/$1" exclude='^live' lives='^live' live status=0 options=(--output-on-failure --no-tests=error)
+  ! ${all} || [[ "$1" != host ]] || lives='^live$'
   ${all} || exclude+="|${OTHER_CPUS}"
   # AddressSanitizer keeps 16 MB of what was freed, not 256: a quarter less time in programs that allocate much.
   export ASAN_OPTIONS="${ASAN_OPTIONS:-quarantine_size_mb=16}"
   ctest --test-dir "${folder}" -N > /dev/null  # finds the cases of GoogleTest, once for both
-  ctest --test-dir "${folder}/tests" "${options[@]}" -L '^live$' --parallel 6 > "${folder}/live.log" 2>&1 &
+  ctest --test-dir "${folder}/tests" "${options[@]}" -L "${lives}" --parallel 6 > "${folder}/live.log" 2>&1 &
   live=$!
   nice ctest --test-dir "${folder}" "${options[@]}" -LE "${exclude}" --parallel "${jobs}" 2>&1 |
     tee "${folder}/computing.log" || status=1

@@ -30,7 +30,7 @@ fi
 folder="build/arm-linux/${preset}"
 # The golden tests run what each optimisation level makes of the SDK; here the least compiles in less time.
 cmake --preset "${preset}" -B "${folder}" -DSOTTO_TESTS=ON -DSOTTO_STATIC=ON "-DSOTTO_MBEDTLS_SOURCE_DIR=${PWD}/${mbedtls}" \
-  '-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG' '-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG' "${@:4}"
+  '-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG' '-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG' -DSOTTO_TEXTS_FLAG=-O0 "${@:4}"
 cmake --build "${folder}" --target sotto_client{,_static} sotto_gateway{,_static} "${tests[@]}" --parallel 1
 
 needed="$(readelf -d "${folder}/bin/sotto-client" | sed -n 's/.*(NEEDED).*\[\(.*\)\]$/\1/p')"

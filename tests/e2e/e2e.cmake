@@ -43,7 +43,7 @@ sotto_gtest(live_test
           e2e/live_swarm_test.cc e2e/live_test.cc e2e/live_tickets_test.cc
           e2e/live_views_test.cc e2e/peer_site.cc e2e/server_failure_test.cc
   DRIVES sotto_cli sotto_lab sotto_client
-  COMPUTES LiveAudit LiveEquality LiveLedgerTest LivePassesTest LiveRecordTest LiveSaidTest LiveSwarmTest
+  COMPUTES LiveAudit LiveEquality LiveKills LiveLedgerTest LivePassesTest LiveRecordTest LiveSaidTest LiveSwarmTest
   TIMEOUT 600 LABEL live)
 target_compile_definitions(live_test PRIVATE
   SOTTO_LAB_PROGRAM="$<TARGET_FILE:sotto_lab>" SOTTO_PROGRAM="$<TARGET_FILE:sotto_cli>" SOTTO_CLIENT_PROGRAM="$<TARGET_FILE:sotto_client>")

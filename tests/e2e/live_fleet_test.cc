@@ -13,7 +13,6 @@
 #include "e2e/live.h"
 #include "sotto/posix/port.h"
 #include "store/history.h"
-#include "unit/trials.h"
 
 namespace sotto::live {
 namespace {
@@ -441,8 +440,8 @@ bool RunAndKill(const Site& site, const Arguments& arguments, int after_ms) {
 // Commands and the server are killed at any time. What a command said that it did stays done, what
 // it did not is done whole or not at all, and the job goes on.
 // SECURITY.md S23.
-TEST(LiveFleetTest, WhateverIsKilledTheStoreIsWholeAndGoesOn) {
-  constexpr int kKills = 1 + Trials(11);  // the last one is none
+TEST(LiveKills, WhateverIsKilledTheStoreIsWholeAndGoesOn) {
+  constexpr int kKills = 12;
   Site site(3);
   const std::string store = site.Path("store");
   const Arguments job = LongJob({"--round-timeout", "1"});

@@ -62,7 +62,6 @@ TEST(PeersCli, TheReportHasItsRivalAndAllThatAnEpsilonNeeds) {
   }
 }
 
-#if !defined(SOTTO_SANITIZED)
 TEST(PeersCli, ComponentsFittedOnTrainingSamplesAreSaidToBe) {
   const Outcome run =
       Sotto("peers simulate --data synthetic --pca 8 --peers 3 --samples-per-device 500");
@@ -71,7 +70,6 @@ TEST(PeersCli, ComponentsFittedOnTrainingSamplesAreSaidToBe) {
             std::string::npos)
       << run.output;
 }
-#endif
 
 TEST(PeersCli, DeepQStatesNoEpsilonAndSaysWhy) {
   const Outcome run = Sotto(Peers() + "--share deep-q");

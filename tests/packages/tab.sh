@@ -22,7 +22,7 @@ fi
 
 build="${work}/build"
 mkdir -p "${work}"
-cmake --preset tab -B "${build}" > "${work}/configure.log" || {
+cmake --preset tab -B "${build}" -DSOTTO_TEXTS_FLAG=-O0 > "${work}/configure.log" || {
   cat "${work}/configure.log"
   exit 1
 }
