@@ -13,12 +13,12 @@ set_source_files_properties(${minimal_c_example} PROPERTIES COMPILE_DEFINITIONS 
 add_test(NAME e2e.serve_session
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/serve_session.sh ${PROJECT_SOURCE_DIR}
                  ${CMAKE_CURRENT_BINARY_DIR}/e2e/serve_session ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-set_tests_properties(e2e.serve_session PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
+set_tests_properties(e2e.serve_session PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 600)
 
 add_test(NAME e2e.haproxy
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/haproxy.sh ${PROJECT_SOURCE_DIR}
                  ${CMAKE_CURRENT_BINARY_DIR}/e2e/haproxy ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-set_tests_properties(e2e.haproxy PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
+set_tests_properties(e2e.haproxy PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 600)
 
 add_test(NAME e2e.frozen
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/frozen.sh ${PROJECT_SOURCE_DIR}
@@ -51,7 +51,7 @@ target_compile_definitions(live_test PRIVATE
 add_test(NAME e2e.postgres
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/postgres.sh ${CMAKE_CURRENT_BINARY_DIR}/e2e/postgres
                  ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-set_tests_properties(e2e.postgres PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 600)
+set_tests_properties(e2e.postgres PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 900 COST 80)
 
 if(NOT SOTTO_SANITIZE)
   add_test(NAME e2e.other_formats
@@ -61,7 +61,7 @@ if(NOT SOTTO_SANITIZE)
   add_test(NAME e2e.your_data
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/your_data.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/your_data ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-  set_tests_properties(e2e.your_data PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
+  set_tests_properties(e2e.your_data PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 600)
   add_test(NAME e2e.signals
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/page_session.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/signals ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
@@ -70,24 +70,24 @@ if(NOT SOTTO_SANITIZE)
   add_test(NAME e2e.vibration
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/vibration.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/vibration ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-  set_tests_properties(e2e.vibration PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
+  set_tests_properties(e2e.vibration PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 900 COST 70)
   add_test(NAME e2e.wake_word
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/wake_word.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/wake_word ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-  set_tests_properties(e2e.wake_word PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
+  set_tests_properties(e2e.wake_word PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 900 COST 70)
   add_test(NAME e2e.independent_client
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/independent_client.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/independent_client ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-  set_tests_properties(e2e.independent_client PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
+  set_tests_properties(e2e.independent_client PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 600)
   add_test(NAME e2e.standby
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/standby.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/standby ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-  set_tests_properties(e2e.standby PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 300)
+  set_tests_properties(e2e.standby PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 600)
   if(SOTTO_HAS_POSTGRES)
     add_test(NAME e2e.faults
              COMMAND /usr/bin/python3 -B ${CMAKE_CURRENT_SOURCE_DIR}/e2e/faults.py --found --runs 1,2,5,6,9,12,15,17 --jobs 6
                      --bin ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} --work ${CMAKE_CURRENT_BINARY_DIR}/e2e/faults)
-    set_tests_properties(e2e.faults PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 600 COST 90)
+    set_tests_properties(e2e.faults PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 1200 COST 90)
   endif()
   add_test(NAME e2e.ranks
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/ranks.sh ${PROJECT_SOURCE_DIR}
@@ -108,12 +108,12 @@ if(NOT SOTTO_SANITIZE)
                    -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}
                    -DCMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER}
                    -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER})
-  set_tests_properties(e2e.client_readme PROPERTIES LABELS "e2e;live" TIMEOUT 300)
+  set_tests_properties(e2e.client_readme PROPERTIES LABELS "e2e;live" TIMEOUT 600)
   add_test(NAME e2e.hosting
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/hosting.sh ${PROJECT_SOURCE_DIR}
                    ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/e2e/hosting
                    ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-  set_tests_properties(e2e.hosting PROPERTIES LABELS "e2e;live" TIMEOUT 300)
+  set_tests_properties(e2e.hosting PROPERTIES LABELS "e2e;live" TIMEOUT 600)
   add_test(NAME e2e.quickstart
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/quickstart_test.sh ${PROJECT_SOURCE_DIR}
                    ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/e2e/quickstart)
