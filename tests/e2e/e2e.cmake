@@ -70,11 +70,11 @@ if(NOT SOTTO_SANITIZE)
   add_test(NAME e2e.vibration
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/vibration.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/vibration ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-  set_tests_properties(e2e.vibration PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 900 COST 70)
+  set_tests_properties(e2e.vibration PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 900)
   add_test(NAME e2e.wake_word
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/wake_word.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/wake_word ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-  set_tests_properties(e2e.wake_word PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 900 COST 70)
+  set_tests_properties(e2e.wake_word PROPERTIES LABELS "e2e;live" SKIP_RETURN_CODE 77 TIMEOUT 900)
   add_test(NAME e2e.independent_client
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/e2e/independent_client.sh ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CURRENT_BINARY_DIR}/e2e/independent_client ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})

@@ -56,20 +56,22 @@ awk 'BEGIN { srand(1); for (i = 0; i < 20; i++) { for (j = 0; j < 64; j++) print
 # serve CLUSTER ROUND: goes on with the fleet's job of six rounds until this one is open, or all are released.
 # Prints to serve.log; ends as the server does, or with 0.
 serve() {
-  local port=$((20000 + RANDOM % 12000)) device status=0
+  local port=$((20000 + RANDOM % 12000)) device clients=() status=0
   : > serve.log
-  timeout 60 "${bin}/sotto" serve "$(store "$1")" --once --sampling passes --participations 6 --cohort 2 --rounds 6 \
+  timeout 300 "${bin}/sotto" serve "$(store "$1")" --once --sampling passes --participations 6 --cohort 2 --rounds 6 \
     --noise-multiplier 1 --model softmax-64-10 --round-timeout 1 --poll-interval 0.1 --release-allowance 0.1 --farewell 1 \
     --listen "127.0.0.1:${port}" > serve.log 2>&1 &
   local server=$!
   for device in 0 1; do
-    "${bin}/sotto-client" --once --give-up 3 --server "127.0.0.1:${port}" --key "keys/device-00000${device}.key" \
+    "${bin}/sotto-client" --once --server "127.0.0.1:${port}" --key "keys/device-00000${device}.key" \
       --model softmax-64-10 --data data.csv --samples "$((10 * device)):10" > "client${device}.log" 2>&1 &
+    clients+=($!)
   done
   while kill -0 "${server}" 2> /dev/null && ! grep -q "round $2 attempt" serve.log; do sleep 0.2; done
   local stopped=false
   ! kill "${server}" 2> /dev/null || stopped=true
   wait "${server}" || status=$?
+  kill "${clients[@]}" 2> /dev/null || true
   wait
   "${stopped}" || return "${status}"
 }
