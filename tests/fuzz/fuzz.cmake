@@ -6,7 +6,7 @@ endif()
 set(sotto_fuzz_script ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/fuzz.sh)
 add_test(NAME fuzz.build
          COMMAND bash ${sotto_fuzz_script} build ${PROJECT_SOURCE_DIR}
-                 -DSOTTO_UNITY=ON -DSOTTO_WARNINGS_AS_ERRORS=${SOTTO_WARNINGS_AS_ERRORS})
+                 -DSOTTO_UNITY=ON -DSOTTO_SDK_UNITY=ON -DSOTTO_WARNINGS_AS_ERRORS=${SOTTO_WARNINGS_AS_ERRORS})
 set_tests_properties(fuzz.build PROPERTIES LABELS fuzz COST 30 SKIP_RETURN_CODE 77 TIMEOUT 600
                      FIXTURES_SETUP fuzz_programs)
 foreach(target range_coder update_decoder update_round_trip model_difference frame_link packets peer_packets

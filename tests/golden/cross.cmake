@@ -16,8 +16,8 @@ function(sotto_golden cpu level script)
 endfunction()
 
 foreach(cpu host aarch64 armhf)
-  sotto_golden(${cpu} O2 golden/cross.sh)
-  sotto_golden(${cpu} Os golden/cross.sh -DSOTTO_EIGEN=OFF)
+  sotto_golden(${cpu} O2 golden/cross.sh -DSOTTO_SDK_UNITY=ON)
+  sotto_golden(${cpu} Os golden/cross.sh -DSOTTO_SDK_UNITY=ON -DSOTTO_EIGEN=OFF)
 endforeach()
 # The compiler takes an M4F's instructions for an M7 and an M33, so that -O2 of one of them is enough.
 foreach(core cortex-m3_O2 cortex-m3_Os cortex-m4_O2 cortex-m4_Os cortex-m7_Os cortex-m33_Os cortex-m55_O2
