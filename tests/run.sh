@@ -166,7 +166,8 @@ build_cortex_m4() {
 }
 
 # Two CTests side by side: tests that wait for the clock hold no slot of those that compute, which are nice to
-# them. Each has its log, and its folder with CTest's files. Live suites that run with sanitizers run there alone.
+# them. One more of these runs than there are processors, as some wait for an emulator or for packages. Each CTest has its log,
+# and a folder with its files. Live suites that run with sanitizers run there alone.
 logs=()
 run_tests() {
   local folder="build/$1" exclude='^live' lives='^live' live status=0 options=(--output-on-failure --no-tests=error)
@@ -177,7 +178,7 @@ run_tests() {
   ctest --test-dir "${folder}" -N > /dev/null  # finds the cases of GoogleTest, once for both
   ctest --test-dir "${folder}/tests" "${options[@]}" -L "${lives}" --parallel 6 > "${folder}/live.log" 2>&1 &
   live=$!
-  nice ctest --test-dir "${folder}" "${options[@]}" -LE "${exclude}" --parallel "${jobs}" 2>&1 |
+  nice ctest --test-dir "${folder}" "${options[@]}" -LE "${exclude}" --parallel "$((jobs + 1))" 2>&1 |
     tee "${folder}/computing.log" || status=1
   wait "${live}" || status=1
   cat "${folder}/live.log"
